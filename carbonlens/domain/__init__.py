@@ -1,0 +1,1 @@
+"""Frozen records that every room speaks in; no I/O, no clock."""

@@ -1,0 +1,112 @@
+"""Factors, prices and the one declared vector a comparison uses.
+
+Every row names its source and its period; a figure made with it can be traced
+to it.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Literal
+
+import msgspec
+
+Method = Literal["location", "market"]
+
+
+class Factor(msgspec.Struct, frozen=True, kw_only=True):
+    """An emission factor of electricity, in kg CO2e per kWh.
+
+    Attributes:
+        factor_id: Stable id, the name of its error source.
+        zone: Grid zone as the source names it.
+        period: Year or month the value holds for (``2024``, ``2024-03``).
+        method: Location-based or market-based.
+        basis: Words that tell what is counted (average, life-cycle, ...).
+        value_kg_per_kwh: The factor.
+        u_relative: One relative sigma; 0 only for a value exact by definition.
+        source: Where the figure comes from, with its version.
+        example: True for an assumption made for an example.
+    """
+
+    factor_id: str
+    zone: str
+    period: str
+    method: Method
+    basis: tuple[str, ...] = ()
+    value_kg_per_kwh: float
+    u_relative: float = 0.0
+    source: str
+    example: bool = False
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """A price per unit of activity.
+
+    Attributes:
+        price_id: Stable id, the name of its error source.
+        amount: Exact amount per ``per``.
+        currency: ISO 4217 code.
+        per: Unit of activity: ``kWh`` or ``core_hour``.
+        period: Year or month the price holds for.
+        u_relative: One relative sigma.
+        source: Where the figure comes from.
+        example: True for an assumption made for an example.
+    """
+
+    price_id: str
+    amount: Decimal
+    currency: str
+    per: Literal["kWh", "core_hour"]
+    period: str
+    u_relative: float = 0.0
+    source: str
+    example: bool = False
+
+
+class Embodied(msgspec.Struct, frozen=True, kw_only=True):
+    """Embodied emissions of the hardware per used core-hour, in kg CO2e."""
+
+    factor_id: str
+    value_kg_per_core_hour: float
+    u_relative: float
+    source: str
+    example: bool = False
+
+
+class Vector(msgspec.Struct, frozen=True, kw_only=True):
+    """The factors and prices that all arms of a comparison share.
+
+    ``None`` means unknown: the figures that would need the part are unknown
+    too, with a Finding. Nothing is filled in.
+
+    Attributes:
+        place: Where the work runs, as printed beside a carbon figure.
+        pue: Facility energy per IT energy.
+        pue_source: Where the PUE comes from.
+        example: True if any part is an example assumption.
+    """
+
+    place: str | None = None
+    location: Factor | None = None
+    market: Factor | None = None
+    pue: float | None = None
+    pue_source: str | None = None
+    electricity: Price | None = None
+    machine: Price | None = None
+    embodied: Embodied | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def example(self) -> bool:
+        """Whether any part is an example assumption rather than the user's own."""
+        parts = (self.location, self.market, self.electricity, self.machine, self.embodied)
+        return any(p is not None and p.example for p in parts)
+
+    @property
+    def currency(self) -> str | None:
+        """The one currency of the prices; ``None`` without a price."""
+        for price in (self.electricity, self.machine):
+            if price is not None:
+                return price.currency
+        return None

@@ -1,0 +1,213 @@
+"""Run: the immutable record of one measured or imported piece of work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+
+from carbonlens.domain.estimate import Estimate, add, unknown
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.latency import Latency
+from carbonlens.domain.money import Money
+from carbonlens.domain.units import Boundary, Grade, Role, RunStatus, State
+
+SCHEMA_VERSION: Final = 1
+"""Version of the run record; a reader migrates forward, never back."""
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """Energy of one component over the run's window.
+
+    Attributes:
+        component: ``cpu``, ``gpu``, ``ram``, ``npu``, ``wall`` or ``total``.
+        energy_j: Exact joules, ``None`` when unknown.
+        boundary: What the joules include; ``None`` when the source does not say.
+        grade: Evidence grade; ``None`` when the source does not say.
+        method: How the figure was made, as printed.
+        u_random_j: One sigma of the random part.
+        u_by_source_j: One sigma per named common error.
+        low_j, high_j: 95 % interval as a source stated it, else ``None``.
+        devices: Stable ids of the devices read.
+        covered_s: Seconds of the window that the reading covers.
+    """
+
+    component: str
+    energy_j: Decimal | None
+    boundary: Boundary | None
+    grade: Grade | None
+    method: str
+    state: State = "known"
+    u_random_j: float = 0.0
+    u_by_source_j: Mapping[str, float] = msgspec.field(default_factory=dict)
+    low_j: float | None = None
+    high_j: float | None = None
+    devices: tuple[str, ...] = ()
+    covered_s: float | None = None
+
+    @property
+    def estimate(self) -> Estimate:
+        """The reading as an estimate in joules."""
+        if self.energy_j is None:
+            return unknown("J")
+        stated = (self.low_j, self.high_j) if self.low_j is not None or self.high_j is not None else None
+        return Estimate(
+            value=float(self.energy_j),
+            unit="J",
+            state=self.state,
+            grade=self.grade,
+            u_random=self.u_random_j,
+            u_by_source=self.u_by_source_j,
+            bounds=stated,
+        )
+
+
+class HourEnergy(msgspec.Struct, frozen=True, kw_only=True):
+    """Energy of one component in one UTC hour (``start_us // 3_600_000_000``)."""
+
+    hour_utc: int
+    component: str
+    energy_j: Decimal
+
+
+class Quality(msgspec.Struct, frozen=True, kw_only=True):
+    """A quality figure of the work.
+
+    Attributes:
+        name: What was measured, for example ``accuracy``.
+        value: The figure; ``None`` when the evaluation gave none.
+        n: Number of examples it rests on.
+        outcomes_sha256: Hash of the sidecar with per-example outcomes, which
+            allows a paired comparison.
+        higher_is_better: Direction.
+    """
+
+    name: str
+    value: float | None
+    n: int | None = None
+    outcomes_sha256: str | None = None
+    higher_is_better: bool = True
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the host was doing meanwhile; explains noise, disqualifies rounds.
+
+    Attributes:
+        wall_s: Elapsed time by the monotonic clock.
+        cpu_s: CPU time of the process tree.
+        load_1m: Load average at the end.
+        steal_s: CPU seconds the hypervisor took from the whole machine.
+        peak_rss_bytes: Largest resident memory of the process.
+    """
+
+    wall_s: float
+    cpu_s: float | None = None
+    load_1m: float | None = None
+    steal_s: float | None = None
+    peak_rss_bytes: int | None = None
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a record comes from, so that any figure can be traced.
+
+    Attributes:
+        instrument: Name and version of what measured or imported it.
+        source_file: Name of the imported file (no directories).
+        source_sha256: Hash of the imported content.
+        source_line: Line of the record, from 1.
+        program: Name of the program that ran, without its arguments.
+        args_sha256: Hash of the arguments, which may hold secrets.
+        python, platform: Versions of the environment.
+    """
+
+    instrument: str
+    source_file: str | None = None
+    source_sha256: str | None = None
+    source_line: int | None = None
+    program: str | None = None
+    args_sha256: str | None = None
+    python: str | None = None
+    platform: str | None = None
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One run; times are integer UTC microseconds.
+
+    Attributes:
+        run_id: UUIDv7 of a live run, the source's id for an imported one.
+        job_id: The job that several runs or ranks belong to.
+        attempt: 1 for the first try; a requeue or restart counts up.
+        host_id: Hash of machine id and boot id.
+        step: Name of the step the run measures; ``None`` outside a study.
+        on: The optimizations that were on; ``None`` when not stated.
+        repeat: Number of the round, from 1.
+        duration_s: By the monotonic clock, which no clock step can change.
+        units: Work done, in functional units of name ``unit``.
+        coverage: Share of the window that was measured (0 to 1).
+        error: Text of the error the work ended with.
+        cost: Cost the source itself states.
+        emissions_reported_kg: Emissions the source itself states: evidence
+            only, the ledger recomputes them.
+    """
+
+    run_id: str
+    schema_version: int = SCHEMA_VERSION
+    job_id: str | None = None
+    parent_run_id: str | None = None
+    attempt: int = 1
+    host_id: str | None = None
+    rank: int | None = None
+    device_uuids: tuple[str, ...] = ()
+    role: Role = "other"
+    status: RunStatus = "complete"
+    study: str | None = None
+    step: str | None = None
+    on: tuple[str, ...] | None = None
+    repeat: int | None = None
+    start_us: int | None = None
+    end_us: int | None = None
+    duration_s: float | None = None
+    energy: tuple[Reading, ...] = ()
+    energy_by_hour: tuple[HourEnergy, ...] = ()
+    units: Decimal | None = None
+    unit: str | None = None
+    latency: Latency | None = None
+    quality: tuple[Quality, ...] = ()
+    model_bytes: int | None = None
+    macs_per_unit: int | None = None
+    workload: str | None = None
+    hardware: str | None = None
+    zone: str | None = None
+    site: str | None = None
+    cost: Money | None = None
+    emissions_reported_kg: Decimal | None = None
+    conditions: Conditions | None = None
+    coverage: float | None = None
+    lost_s: float | None = None
+    exit_code: int | None = None
+    error: str | None = None
+    tags: Mapping[str, str] = msgspec.field(default_factory=dict)
+    origin: Origin | None = None
+    supersedes: str | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def total_energy(self) -> Estimate:
+        """Sum of the components in joules.
+
+        Unknown without a reading. Components of different boundaries are not
+        summed: the result is unknown.
+        """
+        if not self.energy or len({r.boundary for r in self.energy}) > 1:
+            return unknown("J")
+        if len(self.energy) == 1:
+            return self.energy[0].estimate
+        return add((r.estimate for r in self.energy), "J")
+
+    @property
+    def boundary(self) -> Boundary | None:
+        """The one boundary of the readings; ``None`` when unstated or mixed."""
+        found = {r.boundary for r in self.energy}
+        return found.pop() if len(found) == 1 else None
