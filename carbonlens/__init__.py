@@ -7,7 +7,7 @@ in no third-party library.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from carbonlens.app.compare import compare as compare
@@ -28,7 +28,7 @@ _PUBLIC = {
 __all__ = ["CarbonlensError", "Ledger", "compare", "report", "track"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load a public name on first use (PEP 562)."""
     if name in _PUBLIC:
         value = getattr(import_module(_PUBLIC[name]), name)

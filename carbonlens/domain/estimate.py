@@ -162,7 +162,7 @@ def normal_interval(value: float, u: float, *, signed: bool) -> tuple[float, flo
     if value == 0:
         return 0.0, Z_95 * u
     # Beyond this width the upper end is no number any more, and says nothing.
-    spread = math.exp(min(Z_95 * u / value, 700.0))
+    spread = math.exp(min(Z_95 * u / value, 300.0))
     return value / spread, value * spread
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 Method = Literal["location", "market"]
+PriceUnit = Literal["kWh", "core_hour"]
 
 
 class Factor(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +58,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     price_id: str
     amount: Decimal
     currency: str
-    per: Literal["kWh", "core_hour"]
+    per: PriceUnit
     period: str
     u_relative: float = 0.0
     source: str
@@ -84,6 +85,7 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True):
         place: Where the work runs, as printed beside a carbon figure.
         pue: Facility energy per IT energy.
         pue_source: Where the PUE comes from.
+        pue_u_relative: One relative sigma of the PUE; its error source is named ``pue``.
         example: True if any part is an example assumption.
     """
 
@@ -92,6 +94,7 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True):
     market: Factor | None = None
     pue: float | None = None
     pue_source: str | None = None
+    pue_u_relative: float = 0.0
     electricity: Price | None = None
     machine: Price | None = None
     embodied: Embodied | None = None

@@ -32,6 +32,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
         low_j, high_j: 95 % interval as a source stated it, else ``None``.
         devices: Stable ids of the devices read.
         covered_s: Seconds of the window that the reading covers.
+        dynamic_j: Part of ``energy_j`` above the share of idle power, where the
+            method tells them apart.
     """
 
     component: str
@@ -46,6 +48,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     high_j: float | None = None
     devices: tuple[str, ...] = ()
     covered_s: float | None = None
+    dynamic_j: Decimal | None = None
 
     @property
     def estimate(self) -> Estimate:
@@ -119,6 +122,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
         source_line: Line of the record, from 1.
         program: Name of the program that ran, without its arguments.
         args_sha256: Hash of the arguments, which may hold secrets.
+        args: The arguments themselves, only where the user asked for them.
         python, platform: Versions of the environment.
     """
 
@@ -128,6 +132,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     source_line: int | None = None
     program: str | None = None
     args_sha256: str | None = None
+    args: tuple[str, ...] | None = None
     python: str | None = None
     platform: str | None = None
 
@@ -211,3 +216,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """The one boundary of the readings; ``None`` when unstated or mixed."""
         found = {r.boundary for r in self.energy}
         return found.pop() if len(found) == 1 else None
+
+    def says_the_same(self, other: Run) -> bool:
+        """Whether both records hold the same, wherever they were read from."""
+        return msgspec.structs.replace(self, origin=None) == msgspec.structs.replace(other, origin=None)

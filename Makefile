@@ -1,0 +1,34 @@
+# Two commands do all their own set-up: `make demo` and `make test`.
+.PHONY: demo test check lint bench update-golden setup clean
+OUT ?= demo-report
+BIN := .venv/bin
+
+demo: setup
+	@$(BIN)/carbonlens demo -o $(OUT)
+
+# What CI runs: lint, types, architecture, all tests, wheel, bare core, small demo.
+test: setup lint
+	@$(BIN)/python -m pytest -m "not bench" --cov --cov-report=term:skip-covered --cov-report=xml --durations=10
+
+# The quick loop while working: no slow tests.
+check: setup lint
+	@$(BIN)/python -m pytest
+
+lint: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+# Benchmarks print figures; nothing is asserted about wall time.
+bench: setup
+	@$(BIN)/python -m pytest -m bench -s tests/bench
+
+update-golden: setup
+	@UPDATE_GOLDEN=1 $(BIN)/python -m pytest -m "not bench" -k golden
+
+setup:
+	@scripts/setup.sh
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report

@@ -1,0 +1,1 @@
+"""Amounts from energy: boundary, emissions, embodied emissions and cost; no I/O."""

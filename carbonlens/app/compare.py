@@ -1,0 +1,191 @@
+"""Use case: compare the arms of a study that lie in the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from carbonlens.domain.comparison import Comparison
+from carbonlens.domain.factor import Vector
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.run import Run
+from carbonlens.domain.study import Step, Study
+from carbonlens.errors import MissingExtraError, SelectionError
+from carbonlens.ledger.location import locate
+from carbonlens.ledger.store import Ledger, LedgerView
+
+
+def compare(
+    study: Study | str | Path | None = None,
+    *,
+    ledger: str | Path | None = None,
+    vector: Vector | None = None,
+    baseline: str | None = None,
+    steps: Sequence[str] = (),
+) -> Comparison:
+    """Compare the steps of one study.
+
+    Args:
+        study: A study, the path of a study file (a text that ends in
+            ``.toml``), or the name of a study in the ledger; the ledger's only
+            study when ``None``.
+        ledger: The ledger's folder; found as the command line finds it when ``None``.
+        vector: Factors and prices for all arms; those of the study file when
+            ``None``. What is not stated stays unknown.
+        baseline: Step to use as the baseline instead of the study's.
+        steps: Steps to compare, in order, instead of the study's.
+
+    Raises:
+        SelectionError: If the study, a step or the baseline has no runs.
+        IncomparableError: If the arms differ in unit, boundary or workload.
+        MissingExtraError: If the ``analysis`` extra is not installed.
+    """
+    store = Ledger(locate(ledger))
+    view = store.view()
+    _refuse_unread(view)
+    chosen, stated = _resolve(study, view, store)
+    if baseline is not None or steps:
+        chosen = _reselect(chosen, baseline, steps)
+    runs = tuple(r for r in view.runs if r.study == chosen.name)
+    if not runs:
+        raise _no_runs(chosen.name, view, store)
+    try:
+        from carbonlens.compare.study import compare_study
+    except ImportError as error:
+        raise MissingExtraError("analysis", error.name or "numpy") from error
+    result = compare_study(
+        chosen,
+        runs,
+        vector if vector is not None else stated,
+        _outcomes(runs, store),
+        environment=environment_of(runs),
+    )
+    return _with_findings(result, view.findings)
+
+
+def study_names(view: LedgerView) -> list[str]:
+    """Return the names of all studies with runs, in order of first appearance."""
+    return list(dict.fromkeys(r.study for r in view.runs if r.study is not None))
+
+
+def keep_study(name: str, text: str, ledger: Ledger) -> Path:
+    """Keep a study file in the ledger, so that the study is found by its name.
+
+    Args:
+        name: Name of the study.
+        text: Content of its study file.
+        ledger: Where to keep it.
+
+    Raises:
+        UnwritableError: If the ledger cannot be written.
+    """
+    from carbonlens.ledger.store import write_atomically
+
+    ledger.ensure_writable()
+    file = ledger.study_file(name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, text.encode())
+    return file
+
+
+def environment_of(runs: Sequence[Run]) -> tuple[tuple[str, str], ...]:
+    """Return what the runs say of hardware, software and instrument, each once."""
+    facts = {
+        "hardware": [r.hardware for r in runs],
+        "platform": [r.origin.platform if r.origin else None for r in runs],
+        "Python": [r.origin.python if r.origin else None for r in runs],
+        "instrument": [r.origin.instrument if r.origin else None for r in runs],
+        "energy method": [reading.method for r in runs for reading in r.energy],
+        "workload": [r.workload for r in runs],
+    }
+    stated = {name: dict.fromkeys(v for v in values if v) for name, values in facts.items()}
+    return tuple((name, "; ".join(values)) for name, values in stated.items() if values)
+
+
+def _resolve(study: Study | str | Path | None, view: LedgerView, store: Ledger) -> tuple[Study, Vector]:
+    from carbonlens.inventory import study_file
+
+    if isinstance(study, Study):
+        return study, Vector()
+    if study is not None and str(study).endswith(".toml"):
+        return study_file.load(Path(study))
+    name = str(study) if study is not None else _only_study(view, store)
+    kept = store.study_file(name)
+    if kept.is_file():
+        return study_file.load(kept)
+    from carbonlens.compare.from_runs import study_from_runs
+
+    runs = [r for r in view.runs if r.study == name]
+    if not runs:
+        raise _no_runs(name, view, store)
+    return study_from_runs(runs, name), Vector()
+
+
+def _only_study(view: LedgerView, store: Ledger) -> str:
+    names = study_names(view)
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise SelectionError(
+            "holds no study",
+            where=str(store.path),
+            mend="measure with a study name, import a run table, or give --ledger",
+        )
+    raise SelectionError(
+        f"holds {len(names)} studies: {_listed(names)}", where=str(store.path), mend="choose one with --study"
+    )
+
+
+def _no_runs(name: str, view: LedgerView, store: Ledger) -> SelectionError:
+    names = study_names(view)
+    known = f"known: {_listed(names)}" if names else "the ledger has no study yet"
+    return SelectionError(f"no runs of study {name!r}", where=str(store.path), mend=known)
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def _reselect(study: Study, baseline: str | None, steps: Sequence[str]) -> Study:
+    known = {s.name: s for s in study.steps}
+    first = baseline if baseline is not None else study.baseline
+    names = list(steps) or [s.name for s in study.steps if s.name != first]
+    for name in [first, *names]:
+        if name not in known and name != study.baseline:
+            raise SelectionError(
+                f"study {study.name!r} has no step {name!r}",
+                mend=f"known: {_listed([study.baseline, *known])}",
+            )
+    kept = {first, *names}
+    chosen = tuple(_rebased(known.get(n) or Step(name=n), kept) for n in names)
+    title = study.baseline_title if first == study.baseline else (known[first].title or first)
+    return msgspec.structs.replace(study, baseline=first, baseline_title=title, steps=chosen)
+
+
+def _rebased(step: Step, kept: set[str]) -> Step:
+    """Let a step whose reference was left out be measured on its new predecessor."""
+    if step.measured_on is None or step.measured_on in kept:
+        return step
+    return msgspec.structs.replace(step, measured_on=None)
+
+
+def _outcomes(runs: Sequence[Run], store: Ledger) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for sha in {q.outcomes_sha256 for r in runs for q in r.quality if q.outcomes_sha256}:
+        outcomes = store.outcomes(sha)
+        if outcomes is not None:
+            found[sha] = outcomes
+    return found
+
+
+def _refuse_unread(view: LedgerView) -> None:
+    if view.unread_batches:
+        # A comparison over a part of the ledger would be a wrong one.
+        raise MissingExtraError("analysis", "duckdb")
+
+
+def _with_findings(result: Comparison, more: Sequence[Finding]) -> Comparison:
+    return msgspec.structs.replace(result, findings=(*result.findings, *more)) if more else result

@@ -1,0 +1,235 @@
+"""Use case: read other tools' files into the ledger, each content once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.identity import sha256_hex
+from carbonlens.domain.run import Run
+from carbonlens.domain.units import J_PER_KWH
+from carbonlens.errors import InputFileError
+from carbonlens.importers.claiming import HEAD_BYTES, Extract, Importer, claim, importers
+from carbonlens.ledger.location import locate
+from carbonlens.ledger.store import Ledger
+
+FileStatus = Literal["imported", "duplicate", "refused"]
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums over what was imported; ``None`` where a part is unknown.
+
+    Attributes:
+        energy_kwh: Energy as the sources state it, at their own boundary.
+        emissions_reported_kg: The sources' own emissions, kept as evidence.
+    """
+
+    runs: int = 0
+    rows: int = 0
+    rows_rejected: int = 0
+    energy_kwh: float | None = None
+    emissions_reported_kg: float | None = None
+    duration_s: float | None = None
+
+
+class FileResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one file."""
+
+    path: str
+    format: str | None
+    status: FileStatus
+    totals: Totals
+    findings: tuple[Finding, ...] = ()
+    named: bool = True
+
+
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What an import did."""
+
+    totals: Totals
+    files: tuple[FileResult, ...]
+    ledger: str
+
+    @property
+    def refused(self) -> tuple[FileResult, ...]:
+        """Explicitly named files that could not be read."""
+        return tuple(f for f in self.files if f.status == "refused" and f.named)
+
+
+def import_files(
+    paths: Sequence[Path],
+    *,
+    ledger: str | Path | None = None,
+    tags: dict[str, str] | None = None,
+    site: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> ImportResult:
+    """Import files and folders.
+
+    Args:
+        paths: Files, and folders to walk.
+        ledger: The ledger's folder; found as the command line finds it when ``None``.
+        tags: Tags to put on every run.
+        site: Site of the runs that state none.
+        progress: Called with (files done, files in all).
+
+    Raises:
+        UnwritableError: If the ledger cannot be written; before any file is read.
+    """
+    store = Ledger(locate(ledger))
+    store.ensure_writable()
+    readers = importers()
+    session = _Session(store, tags or {}, site)
+    files = list(_walk(paths))
+    results: list[FileResult] = []
+    for done, (file, named) in enumerate(files):
+        if progress is not None:
+            progress(done, len(files))
+        results.append(session.take(file, named, readers))
+    if progress is not None:
+        progress(len(files), len(files))
+    return ImportResult(totals=session.totals(), files=tuple(results), ledger=str(store.path))
+
+
+class _Session:
+    """Knows what the ledger holds already, and sums what is new."""
+
+    def __init__(self, store: Ledger, tags: dict[str, str], site: str | None) -> None:
+        self.store = store
+        self.tags = tags
+        self.site = site
+        self.new: list[Run] = []
+        self.rows = 0
+        self.rejected = 0
+        self._known = {(r.study, r.run_id): r for r in store.view().runs}
+
+    def take(self, file: Path, named: bool, readers: Sequence[Importer]) -> FileResult:
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            return _refused(file, named, f"cannot be read ({error.strerror or error})", "check the path")
+        reader = claim(content[:HEAD_BYTES], readers)
+        if reader is None:
+            known = ", ".join(r.name for r in readers)
+            return _refused(
+                file, named, f"is of no known format (known: {known})", "convert it to a run table"
+            )
+        sha = sha256_hex(content)
+        if self.store.batch_file(sha, _label(reader)).exists():
+            text = "the same content was imported before; counted once"
+            return _result(
+                file, named, reader.name, "duplicate", Totals(), (_finding("CL210", "info", text, file),)
+            )
+        try:
+            extract = reader.read(file)
+        except InputFileError as error:
+            return _refused(file, named, error.what, error.mend, reader.name)
+        return self._store(file, named, reader, sha, extract)
+
+    def _store(self, file: Path, named: bool, reader: Importer, sha: str, extract: Extract) -> FileResult:
+        self.rows += extract.rows
+        self.rejected += extract.rows_rejected
+        findings = list(extract.findings)
+        fresh: list[Run] = []
+        clashes = 0
+        for run in extract.runs:
+            clash = self._clash(run, file)
+            if clash is None:
+                fresh.append(self._marked(run))
+            else:
+                clashes += 1
+                findings.append(clash)
+        self.rejected += clashes
+        if fresh:
+            self.store.add_batch(fresh, source_sha256=sha, importer=_label(reader))
+            self.new += fresh
+            self._known.update({(r.study, r.run_id): r for r in fresh})
+        elif not clashes:
+            findings.append(_finding("CL211", "warning", "holds no runs", file, "check the file"))
+        totals = totals_of(fresh, extract.rows, extract.rows_rejected + clashes)
+        status: FileStatus = "imported" if fresh or not clashes else "duplicate"
+        return _result(file, named, reader.name, status, totals, tuple(findings))
+
+    def _clash(self, run: Run, file: Path) -> Finding | None:
+        earlier = self._known.get((run.study, run.run_id))
+        if earlier is None:
+            return None
+        line = run.origin.source_line if run.origin else None
+        if earlier.says_the_same(self._marked(run)):
+            text = f"run {run.run_id!r} is in the ledger already; counted once"
+            return _finding("CL212", "info", text, file, line=line)
+        text = f"run {run.run_id!r} of study {run.study!r} is in the ledger with other content; not imported"
+        return _finding(
+            "CL213", "error", text, file, "give it another run_id, or supersede the old run", line
+        )
+
+    def _marked(self, run: Run) -> Run:
+        return msgspec.structs.replace(run, tags={**run.tags, **self.tags}, site=run.site or self.site)
+
+    def totals(self) -> Totals:
+        return totals_of(self.new, self.rows, self.rejected)
+
+
+def totals_of(runs: Sequence[Run], rows: int, rejected: int) -> Totals:
+    """Sum what runs state; a sum with an unknown part is ``None``."""
+    energy = _complete([r.energy[0].energy_j if len(r.energy) == 1 else None for r in runs])
+    reported = _complete([r.emissions_reported_kg for r in runs])
+    durations = _complete([None if r.duration_s is None else Decimal(repr(r.duration_s)) for r in runs])
+    return Totals(
+        runs=len(runs),
+        rows=rows,
+        rows_rejected=rejected,
+        energy_kwh=None if energy is None else float(energy / J_PER_KWH),
+        emissions_reported_kg=None if reported is None else float(reported),
+        duration_s=None if durations is None else float(durations),
+    )
+
+
+def _label(reader: Importer) -> str:
+    return f"{reader.name}-{reader.version}"
+
+
+def _complete(values: Sequence[Decimal | None]) -> Decimal | None:
+    known = [v for v in values if v is not None]
+    return sum(known, Decimal(0)) if known and len(known) == len(values) else None
+
+
+def _walk(paths: Iterable[Path]) -> Iterable[tuple[Path, bool]]:
+    for path in paths:
+        if path.is_dir():
+            yield from ((f, False) for f in sorted(path.rglob("*")) if f.is_file())
+        else:
+            yield path, True
+
+
+def _refused(file: Path, named: bool, text: str, mend: str, name: str | None = None) -> FileResult:
+    return _result(file, named, name, "refused", Totals(), (_finding("CL214", "error", text, file, mend),))
+
+
+def _result(
+    file: Path,
+    named: bool,
+    name: str | None,
+    status: FileStatus,
+    totals: Totals,
+    findings: tuple[Finding, ...],
+) -> FileResult:
+    return FileResult(
+        path=str(file), format=name, status=status, totals=totals, findings=findings, named=named
+    )
+
+
+def _finding(
+    code: str,
+    severity: Literal["error", "warning", "info"],
+    text: str,
+    file: Path,
+    mend: str | None = None,
+    line: int | None = None,
+) -> Finding:
+    return Finding(code=code, severity=severity, message=text, file=str(file), line=line, mend=mend)

@@ -1,0 +1,1 @@
+"""The command line: one module a command, each a thin skin over ``app``."""

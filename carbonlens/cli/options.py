@@ -1,0 +1,42 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from carbonlens.errors import UsageError
+
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option("--ledger", help="The ledger's folder [CARBONLENS_LEDGER, pyproject.toml, ./.carbonlens]."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, notes on stderr.")]
+TagOption = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="K=V", help="Tag, may be given several times.")
+]
+StudyOption = Annotated[
+    str | None,
+    typer.Option("--study", help="A study file (ends in .toml) or a study's name in the ledger."),
+]
+AssumptionsOption = Annotated[
+    Path | None,
+    typer.Option("--assumptions", help="TOML file with place, grid factors and prices for all arms."),
+]
+
+
+def parse_tags(tags: list[str] | None) -> dict[str, str]:
+    """Return ``k=v`` texts as a mapping.
+
+    Raises:
+        UsageError: If a text has no ``=`` or no key.
+    """
+    pairs: dict[str, str] = {}
+    for tag in tags or []:
+        key, equals, value = tag.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--tag {tag!r} is no key=value", mend="write --tag team=vision")
+        pairs[key.strip()] = value.strip()
+    return pairs

@@ -1,0 +1,52 @@
+"""``carbonlens report``: HTML and PDF from a comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption, StudyOption
+from carbonlens.errors import UsageError
+
+_KINDS = ("business-case", "engineering")
+_FORMATS = ("html", "pdf")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("report")(report_command)
+
+
+def report_command(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="business-case or engineering.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to write to.")],
+    study: StudyOption = None,
+    format_: Annotated[str, typer.Option("--format", help="html, pdf, or both with a comma.")] = "html,pdf",
+    assumptions: AssumptionsOption = None,
+    ledger: LedgerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write a report of a study as HTML and PDF."""
+    from carbonlens.app.assumptions import load_assumptions
+    from carbonlens.app.compare import compare
+    from carbonlens.app.report import ensure_writable, report
+    from carbonlens.cli import output as out
+
+    if kind not in _KINDS:
+        raise UsageError(f"no report {kind!r}", mend=f"known: {', '.join(_KINDS)}")
+    formats = tuple(dict.fromkeys(f.strip() for f in format_.split(",")))
+    if unknown := [f for f in formats if f not in _FORMATS]:
+        raise UsageError(f"no format {unknown[0]!r}", mend=f"known: {', '.join(_FORMATS)}")
+    ensure_writable(output)
+    vector = None if assumptions is None else load_assumptions(assumptions)
+    comparison = compare(study, ledger=ledger, vector=vector)
+    written = report(comparison, sections=(kind,), formats=formats, out_dir=output)
+    if json:
+        out.print_json(
+            {"schema": "carbonlens/report/1", "files": {name: str(path) for name, path in written.items()}}
+        )
+        return
+    for path in written.values():
+        out.say(f"saved {path}")

@@ -1,0 +1,80 @@
+"""``carbonlens runs``: what the ledger holds; stale journals are sealed on the way."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from carbonlens.cli.options import JsonOption, LedgerOption
+
+StudyFilter = Annotated[str | None, typer.Option("--study", help="Only runs of this study.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command group; ``runs`` alone lists."""
+    group = typer.Typer(
+        rich_markup_mode=None, invoke_without_command=True, help="List and show the ledger's runs."
+    )
+    group.callback()(runs_command)
+    group.command("list")(list_command)
+    group.command("show")(show_command)
+    group.command("recover")(recover_command)
+    app.add_typer(group, name="runs")
+
+
+def runs_command(
+    context: typer.Context,
+    study: StudyFilter = None,
+    limit: Annotated[int, typer.Option("--limit", help="Most runs to print; JSON has all.")] = 10,
+    ledger: LedgerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List runs, newest last."""
+    if context.invoked_subcommand is None:
+        _list(study, limit, ledger, json)
+
+
+def list_command(
+    study: StudyFilter = None,
+    limit: Annotated[int, typer.Option("--limit", help="Most runs to print; JSON has all.")] = 10,
+    ledger: LedgerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List runs, newest last."""
+    _list(study, limit, ledger, json)
+
+
+def _list(study: str | None, limit: int, ledger: LedgerOption, json: bool) -> None:
+    from carbonlens.app.runs import list_runs
+    from carbonlens.cli import runs_view
+
+    listing = list_runs(ledger=ledger, study=study)
+    if json:
+        runs_view.print_list_as_json(listing)
+    else:
+        runs_view.print_list(listing, limit)
+
+
+def show_command(
+    run_id: Annotated[str, typer.Argument(help="Run id, or enough of its start or end.")],
+    ledger: LedgerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show one run whole."""
+    from carbonlens.app.runs import find_run
+    from carbonlens.cli import runs_view
+
+    run = find_run(run_id, ledger=ledger)
+    if json:
+        runs_view.print_run_as_json(run)
+    else:
+        runs_view.print_run(run)
+
+
+def recover_command(ledger: LedgerOption = None, json: JsonOption = False) -> None:
+    """Seal the journals of runs whose process is gone."""
+    from carbonlens.app.runs import recover_runs
+    from carbonlens.cli import runs_view
+
+    runs_view.print_recovered(recover_runs(ledger=ledger), json=json)

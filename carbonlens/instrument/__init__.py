@@ -1,0 +1,1 @@
+"""Wrappers around work that is to be measured."""

@@ -1,0 +1,1 @@
+"""User configuration in TOML: studies, assumptions, later sites and meters."""

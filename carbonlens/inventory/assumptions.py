@@ -1,0 +1,254 @@
+"""Assumptions: the factors and prices of a comparison, as a user states them.
+
+Nothing is filled in. A section left out means that the part is unknown, and the
+figures that need it are unknown too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from carbonlens.domain.factor import Embodied, Factor, Method, Price, PriceUnit, Vector
+from carbonlens.errors import ConfigError
+from carbonlens.inventory import toml_file
+
+
+class _Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+
+
+class _Grid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    id: str
+    zone: str
+    period: str
+    value_kg_per_kwh: float
+    source: str
+    u_relative: float = 0.0
+    basis: tuple[str, ...] = ()
+    example: bool = False
+
+
+class _Grids(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    location: _Grid | None = None
+    market: _Grid | None = None
+
+
+class _Facility(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pue: float
+    source: str
+
+
+class _Priced(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    id: str
+    currency: str
+    period: str
+    source: str
+    u_relative: float = 0.0
+    example: bool = False
+
+
+class _Electricity(_Priced, frozen=True, kw_only=True):
+    amount_per_kwh: Decimal
+
+
+class _Machine(_Priced, frozen=True, kw_only=True):
+    amount_per_core_hour: Decimal
+
+
+class _Embodied(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    id: str
+    value_kg_per_core_hour: float
+    source: str
+    u_relative: float = 0.0
+    example: bool = False
+
+
+class _Assumptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    place: _Place | None = None
+    grid: _Grids = _Grids()
+    facility: _Facility | None = None
+    electricity: _Electricity | None = None
+    machine: _Machine | None = None
+    embodied: _Embodied | None = None
+    notes: tuple[str, ...] = ()
+
+
+def load(path: Path) -> Vector:
+    """Read an assumptions file.
+
+    Raises:
+        InputFileError: If it cannot be read.
+        ConfigError: If it is malformed or a value is impossible.
+    """
+    return from_tables(toml_file.read(path), where=str(path))
+
+
+def from_tables(tables: Mapping[str, Any], *, where: str) -> Vector:
+    """Turn parsed tables into the vector of a comparison.
+
+    Raises:
+        ConfigError: If a key is malformed, a value impossible, or two prices
+            have different currencies.
+    """
+    stated = toml_file.convert(tables, _Assumptions, where=where)
+    vector = Vector(
+        place=stated.place.name if stated.place else None,
+        location=_factor(stated.grid.location, "location", where),
+        market=_factor(stated.grid.market, "market", where),
+        pue=_pue(stated.facility, where),
+        pue_source=stated.facility.source if stated.facility else None,
+        electricity=_electricity(stated.electricity, where),
+        machine=_machine(stated.machine, where),
+        embodied=_embodied(stated.embodied, where),
+        notes=stated.notes,
+    )
+    _one_currency(vector, where)
+    return vector
+
+
+def to_tables(vector: Vector) -> dict[str, Any]:
+    """Return a vector as tables that ``from_tables`` reads back."""
+    tables: dict[str, Any] = {}
+    if vector.place is not None:
+        tables["place"] = {"name": vector.place}
+    grids = {"location": vector.location, "market": vector.market}
+    stated = {name: _grid_table(factor) for name, factor in grids.items() if factor is not None}
+    if stated:
+        tables["grid"] = stated
+    if vector.pue is not None:
+        tables["facility"] = {"pue": vector.pue, "source": vector.pue_source or ""}
+    if vector.electricity is not None:
+        tables["electricity"] = _price_table(vector.electricity, "amount_per_kwh")
+    if vector.machine is not None:
+        tables["machine"] = _price_table(vector.machine, "amount_per_core_hour")
+    if vector.embodied is not None:
+        tables["embodied"] = _embodied_table(vector.embodied)
+    if vector.notes:
+        tables["notes"] = list(vector.notes)
+    return tables
+
+
+def _factor(grid: _Grid | None, method: Method, where: str) -> Factor | None:
+    if grid is None:
+        return None
+    _check(grid.value_kg_per_kwh, f"grid.{method}.value_kg_per_kwh", 0.0, 3.0, where)
+    _check(grid.u_relative, f"grid.{method}.u_relative", 0.0, 2.0, where)
+    return Factor(
+        factor_id=grid.id,
+        zone=grid.zone,
+        period=grid.period,
+        method=method,
+        basis=grid.basis,
+        value_kg_per_kwh=grid.value_kg_per_kwh,
+        u_relative=grid.u_relative,
+        source=grid.source,
+        example=grid.example,
+    )
+
+
+def _pue(facility: _Facility | None, where: str) -> float | None:
+    if facility is None:
+        return None
+    _check(facility.pue, "facility.pue", 1.0, 5.0, where)
+    return facility.pue
+
+
+def _electricity(stated: _Electricity | None, where: str) -> Price | None:
+    if stated is None:
+        return None
+    return _price(stated, stated.amount_per_kwh, "electricity", "kWh", where)
+
+
+def _machine(stated: _Machine | None, where: str) -> Price | None:
+    if stated is None:
+        return None
+    return _price(stated, stated.amount_per_core_hour, "machine", "core_hour", where)
+
+
+def _price(stated: _Priced, amount: Decimal, section: str, per: PriceUnit, where: str) -> Price:
+    _check(float(amount), f"{section}.amount", 0.0, 1e6, where)
+    _check(stated.u_relative, f"{section}.u_relative", 0.0, 2.0, where)
+    return Price(
+        price_id=stated.id,
+        amount=amount,
+        currency=stated.currency.upper(),
+        per=per,
+        period=stated.period,
+        u_relative=stated.u_relative,
+        source=stated.source,
+        example=stated.example,
+    )
+
+
+def _embodied(stated: _Embodied | None, where: str) -> Embodied | None:
+    if stated is None:
+        return None
+    _check(stated.value_kg_per_core_hour, "embodied.value_kg_per_core_hour", 0.0, 10.0, where)
+    _check(stated.u_relative, "embodied.u_relative", 0.0, 2.0, where)
+    return Embodied(
+        factor_id=stated.id,
+        value_kg_per_core_hour=stated.value_kg_per_core_hour,
+        u_relative=stated.u_relative,
+        source=stated.source,
+        example=stated.example,
+    )
+
+
+def _check(value: float, key: str, low: float, high: float, where: str) -> None:
+    # A comparison that is false for NaN refuses it too.
+    if not low <= value <= high:
+        raise ConfigError(
+            f"{key} is {value}, outside the possible {low:g} to {high:g}",
+            where=where,
+            mend="check the unit of that value",
+        )
+
+
+def _one_currency(vector: Vector, where: str) -> None:
+    found = {p.currency for p in (vector.electricity, vector.machine) if p is not None}
+    if len(found) > 1:
+        raise ConfigError(
+            f"the prices are in {' and '.join(sorted(found))}",
+            where=where,
+            mend="state both in one currency; rates are not guessed",
+        )
+
+
+def _grid_table(factor: Factor) -> dict[str, Any]:
+    return {
+        "id": factor.factor_id,
+        "zone": factor.zone,
+        "period": factor.period,
+        "basis": list(factor.basis),
+        "value_kg_per_kwh": factor.value_kg_per_kwh,
+        "u_relative": factor.u_relative,
+        "source": factor.source,
+        "example": factor.example,
+    }
+
+
+def _price_table(price: Price, key: str) -> dict[str, Any]:
+    return {
+        "id": price.price_id,
+        key: str(price.amount),
+        "currency": price.currency,
+        "period": price.period,
+        "u_relative": price.u_relative,
+        "source": price.source,
+        "example": price.example,
+    }
+
+
+def _embodied_table(embodied: Embodied) -> dict[str, Any]:
+    return {
+        "id": embodied.factor_id,
+        "value_kg_per_core_hour": embodied.value_kg_per_core_hour,
+        "u_relative": embodied.u_relative,
+        "source": embodied.source,
+        "example": embodied.example,
+    }

@@ -1,0 +1,1 @@
+"""The ledger: immutable run records on disk, read back through one view."""

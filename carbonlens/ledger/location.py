@@ -1,0 +1,95 @@
+"""Where the ledger lies, and where carbonlens keeps state while a run lives."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from carbonlens.errors import ConfigError
+
+LEDGER_VARIABLE = "CARBONLENS_LEDGER"
+
+
+def locate(
+    explicit: str | Path | None = None,
+    *,
+    start: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Path:
+    """Return the ledger's folder, which need not exist yet.
+
+    The first that is given wins: ``explicit``, the variable
+    ``CARBONLENS_LEDGER``, ``[tool.carbonlens] ledger`` in the nearest
+    ``pyproject.toml`` (relative to that file), ``./.carbonlens``.
+
+    Args:
+        explicit: The ``--ledger`` option.
+        start: Folder to search from; the working directory when ``None``.
+        environ: Environment; the process's own when ``None``.
+
+    Raises:
+        ConfigError: If the nearest ``pyproject.toml`` sets a ledger that is no text.
+    """
+    if explicit is not None:
+        return Path(explicit).expanduser().absolute()
+    variables = os.environ if environ is None else environ
+    if variables.get(LEDGER_VARIABLE):
+        return Path(variables[LEDGER_VARIABLE]).expanduser().absolute()
+    here = (start or Path.cwd()).absolute()
+    return _from_pyproject(here) or here / ".carbonlens"
+
+
+def _from_pyproject(here: Path) -> Path | None:
+    for folder in (here, *here.parents):
+        file = folder / "pyproject.toml"
+        if not file.is_file():
+            continue
+        try:
+            tables = tomllib.loads(file.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+            # Somebody's broken or private file must not stop a measurement.
+            return None
+        tool = tables.get("tool", {})
+        section = tool.get("carbonlens", {}) if isinstance(tool, dict) else {}
+        value = section.get("ledger") if isinstance(section, dict) else None
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise ConfigError(
+                "[tool.carbonlens] ledger is not text", where=str(file), mend='write ledger = "path"'
+            )
+        return folder / Path(value).expanduser()
+    return None
+
+
+def state_dir(environ: Mapping[str, str] | None = None) -> Path:
+    """Return a writable node-local folder for journals and fallback records.
+
+    ``$XDG_STATE_HOME/carbonlens``, else ``~/.local/state/carbonlens``; where
+    neither can be written, a folder of this user below the temporary one.
+    """
+    variables = os.environ if environ is None else environ
+    candidates: list[Path] = []
+    if variables.get("XDG_STATE_HOME"):
+        candidates.append(Path(variables["XDG_STATE_HOME"]) / "carbonlens")
+    if variables.get("HOME"):
+        candidates.append(Path(variables["HOME"]) / ".local" / "state" / "carbonlens")
+    for folder in candidates:
+        if _usable(folder):
+            return folder
+    # The name carries the user, so that two users of one host do not meet.
+    fallback = Path(tempfile.gettempdir()) / f"carbonlens-{os.getuid()}"
+    if _usable(fallback) and fallback.stat().st_uid == os.getuid():
+        return fallback
+    return Path(tempfile.mkdtemp(prefix="carbonlens-"))
+
+
+def _usable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)

@@ -1,0 +1,1 @@
+"""Live measurement: sensors, the sampler, sessions, the journal and its recovery."""

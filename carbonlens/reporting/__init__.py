@@ -1,0 +1,1 @@
+"""Views and machine-readable shapes of results; no I/O, no layout."""

@@ -1,0 +1,241 @@
+"""Content: what a report says, as frozen records that templates only lay out.
+
+A text is a row of parts. A part that prints a number carries the id of its
+figure; a part that repeats foreign text is marked as quoted; fixed words that
+hold digits (``P95``, ``95 %``) are labels. Anything else may not hold a digit,
+which the renderer checks on the finished page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from carbonlens.domain.figure import Figure
+
+Aspect = Literal["text", "number", "interval"]
+Mark = Literal["", "good", "bad", "open", "muted"]
+BarKind = Literal["baseline", "accepted", "rejected", "undetermined", "failed", "final"]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of text.
+
+    Attributes:
+        text: What is printed.
+        figure_id: Figure the number belongs to.
+        aspect: Which of the figure's printed forms this is.
+        quoted: Foreign text (a name, a source), repeated as given.
+        label: Fixed wording that may hold digits.
+    """
+
+    text: str
+    figure_id: str | None = None
+    aspect: Aspect = "text"
+    quoted: bool = False
+    label: bool = False
+
+
+Phrase = tuple[Part, ...]
+
+
+def phrase(*items: str | Part | Phrase) -> Phrase:
+    """Return one phrase from words, parts and phrases."""
+    parts: list[Part] = []
+    for item in items:
+        if isinstance(item, str):
+            parts.append(Part(text=item))
+        elif isinstance(item, Part):
+            parts.append(item)
+        else:
+            parts.extend(item)
+    return tuple(p for p in parts if p.text)
+
+
+def plain_text(content: Phrase) -> str:
+    """Return the phrase as plain text."""
+    return "".join(part.text for part in content)
+
+
+def quoted(text: str) -> Part:
+    """Return foreign text, already cleaned, as a part."""
+    return Part(text=text, quoted=True)
+
+
+def label(text: str) -> Part:
+    """Return fixed wording that may hold digits."""
+    return Part(text=text, label=True)
+
+
+class PrintedFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure and the only ways in which it may be printed."""
+
+    figure: Figure
+    text: str
+    number: str
+    interval: str
+
+    def form(self, aspect: Aspect) -> str:
+        """Return the printed form of that aspect."""
+        return {"text": self.text, "number": self.number, "interval": self.interval}[aspect]
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """A table column; ``unit`` stands under the name."""
+
+    name: Phrase
+    unit: str = ""
+    numeric: bool = True
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A table row: its head and its cells."""
+
+    head: Phrase
+    cells: tuple[tuple[Phrase, ...], ...]
+    mark: Mark = ""
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """A table; a cell holds one or more lines.
+
+    Attributes:
+        caption: What the table shows.
+        head: Name of the first column.
+        note: A remark under the table.
+    """
+
+    caption: Phrase
+    head: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    note: Phrase = ()
+
+
+class Tile(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the four headline figures."""
+
+    label: str
+    value: Phrase
+    interval: Phrase = ()
+    lines: tuple[Phrase, ...] = ()
+    mark: Mark = ""
+
+
+class Bar(msgspec.Struct, frozen=True, kw_only=True):
+    """One bar of the waterfall, in percent of the baseline.
+
+    Attributes:
+        start, end: Where the bar begins and ends.
+        low, high: Interval of the end; ``None`` without one.
+        figure_id: Figure printed beside the bar; ``None`` for a failed step.
+        text: What is printed beside the bar.
+    """
+
+    name: str
+    kind: BarKind
+    start: float | None
+    end: float | None
+    low: float | None
+    high: float | None
+    figure_id: str | None
+    text: str
+
+
+class Mean(msgspec.Struct, frozen=True, kw_only=True):
+    """One change with its interval in a forest plot, in percent."""
+
+    name: str
+    change: float
+    low: float
+    high: float
+    verdict: str
+    figure_id: str
+    text: str
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True):
+    """Energy per unit of one arm by round, in percent off the arm's median."""
+
+    name: str
+    values: tuple[float, ...]
+
+
+class Waterfall(msgspec.Struct, frozen=True, kw_only=True):
+    """Energy from the baseline to the end of the accepted path."""
+
+    title: Phrase
+    alt: str
+    bars: tuple[Bar, ...]
+    axis: str
+
+
+class Forest(msgspec.Struct, frozen=True, kw_only=True):
+    """Change of each step against the step it was measured on.
+
+    ``margin`` is the change regarded as none, in percent.
+    """
+
+    title: Phrase
+    alt: str
+    means: tuple[Mean, ...]
+    margin: float
+    axis: str
+
+
+class Drift(msgspec.Struct, frozen=True, kw_only=True):
+    """Rounds in run order, one small panel per arm."""
+
+    title: Phrase
+    alt: str
+    traces: tuple[Trace, ...]
+    axis: str
+
+
+class BusinessCase(msgspec.Struct, frozen=True, kw_only=True):
+    """The page a manager decides on."""
+
+    title: Phrase
+    lead: Phrase
+    tiles: tuple[Tile, ...]
+    waterfall: Waterfall | None
+    waterfall_note: Phrase
+    break_even: Table
+    decision: tuple[Phrase, ...]
+    risks: tuple[Phrase, ...]
+    not_counted: tuple[Phrase, ...]
+    assumptions: Table
+
+
+class Engineering(msgspec.Struct, frozen=True, kw_only=True):
+    """The tables an engineer checks."""
+
+    title: Phrase
+    lead: Phrase
+    tables: tuple[Table, ...]
+    forest: Forest | None
+    drift: Drift | None
+    failures: tuple[tuple[Phrase, Phrase], ...]
+    findings: Table
+    effort: Table
+    environment: tuple[tuple[Phrase, Phrase], ...]
+
+
+class ReportView(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a report prints, from which all formats are made.
+
+    Attributes:
+        title: Message of the report, as document title.
+        subject: Study and place, for the running head.
+        example: True when any factor or price is an example assumption.
+        figures: Every printed number by its id, in order of first use.
+    """
+
+    title: str
+    subject: Phrase
+    example: bool
+    business_case: BusinessCase
+    engineering: Engineering
+    figures: Mapping[str, PrintedFigure]

@@ -1,0 +1,99 @@
+"""Names: foreign text made safe to lay out, clipped and turned into ids.
+
+Names of studies, steps and sources come from users and files. They are printed
+as given, as far as that cannot break a page: control characters, direction
+overrides and piles of combining marks are taken out, and long text is clipped.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Final
+
+_BOX: Final = "□"
+_JOINERS: Final = "\u200c\u200d"
+_MAX_MARKS: Final = 2
+
+
+def clean(text: str) -> str:
+    """Return the text without characters that would disturb a line.
+
+    Control and unassigned characters and lone surrogates become a box, invisible
+    format characters (direction overrides among them) vanish, white space
+    becomes one space, and at most two combining marks stay on a letter.
+    """
+    kept: list[str] = []
+    marks = 0
+    for char in " ".join(text.split()):
+        category = unicodedata.category(char)
+        if category in ("Mn", "Me"):
+            marks += 1
+            if marks <= _MAX_MARKS:
+                kept.append(char)
+            continue
+        marks = 0
+        if category in ("Cc", "Cs", "Cn", "Co"):
+            kept.append(_BOX)
+        elif category != "Cf" or char in _JOINERS:
+            kept.append(char)
+    return "".join(kept).strip() or _BOX
+
+
+def clip(text: str, width: int) -> str:
+    """Return the cleaned text in at most ``width`` columns, ending in ``…`` when cut.
+
+    Wide characters (East Asian, emoji) count as two columns.
+    """
+    # A slice first: cleaning 10,000 characters to print 40 is wasted work.
+    cleaned = clean(text[: 8 * width])
+    used = 0
+    for position, char in enumerate(cleaned):
+        used += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        if used > width or (used == width and position + 1 < len(cleaned)):
+            return cleaned[:position].rstrip() + "…"
+    return cleaned if len(text) <= 8 * width else cleaned + "…"
+
+
+def slugs(names: Iterable[str]) -> dict[str, str]:
+    """Return one id per name: its ASCII letters and digits, numbered where they clash."""
+    result: dict[str, str] = {}
+    taken: set[str] = set()
+    for number, name in enumerate(names, start=1):
+        if name in result:
+            continue
+        slug = re.sub(r"[^a-z0-9]+", "_", name[:200].lower()).strip("_")[:32] or f"step{number}"
+        while slug in taken:
+            slug = f"{slug}_{number}"
+        taken.add(slug)
+        result[name] = slug
+    return result
+
+
+def plural(unit: str) -> str:
+    """Return the plural of a plain English unit; other units stay as they are."""
+    if not re.fullmatch(r"[A-Za-z ]*[A-Za-z]", unit) or unit.endswith("s"):
+        return unit
+    if re.search(r"[^aeiou]y$", unit):
+        return unit[:-1] + "ies"
+    return unit + ("es" if re.search(r"(x|z|ch|sh)$", unit) else "s")
+
+
+_WORDS: Final = (
+    "no one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
+).split()
+
+
+def in_words(count: int) -> str:
+    """Return a small count as a word; beyond twenty the words stay true but vague."""
+    return _WORDS[count] if 0 <= count < len(_WORDS) else "more than twenty"
+
+
+def join_words(items: Iterable[str]) -> str:
+    """Return ``a, b and c``."""
+    listed = list(items)
+    if len(listed) < 2:
+        return "".join(listed)
+    return ", ".join(listed[:-1]) + " and " + listed[-1]

@@ -1,0 +1,1 @@
+"""Pure turning of readings into energy: counters, power, CPU time; and latency sketches."""
