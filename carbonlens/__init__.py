@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from carbonlens.errors import CarbonlensError as CarbonlensError
     from carbonlens.ledger.store import Ledger as Ledger
 
-__version__ = "0.1.0"
+from carbonlens._version import __version__
 
 _PUBLIC = {
     "track": "carbonlens.app.track",

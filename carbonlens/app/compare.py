@@ -51,18 +51,18 @@ def compare(
     runs = tuple(r for r in view.runs if r.study == chosen.name)
     if not runs:
         raise _no_runs(chosen.name, view, store)
+    result = _compare(chosen, runs, vector if vector is not None else stated, store)
+    return _with_findings(result, view.findings)
+
+
+def _compare(study: Study, runs: Sequence[Run], vector: Vector, store: Ledger) -> Comparison:
     try:
         from carbonlens.compare.study import compare_study
+
+        # scipy is imported only where a quantile is asked for, so the call can fail too.
+        return compare_study(study, runs, vector, _outcomes(runs, store), environment=environment_of(runs))
     except ImportError as error:
-        raise MissingExtraError("analysis", error.name or "numpy") from error
-    result = compare_study(
-        chosen,
-        runs,
-        vector if vector is not None else stated,
-        _outcomes(runs, store),
-        environment=environment_of(runs),
-    )
-    return _with_findings(result, view.findings)
+        raise MissingExtraError("analysis", error.name or "scipy") from error
 
 
 def study_names(view: LedgerView) -> list[str]:
@@ -92,15 +92,16 @@ def keep_study(name: str, text: str, ledger: Ledger) -> Path:
 
 def environment_of(runs: Sequence[Run]) -> tuple[tuple[str, str], ...]:
     """Return what the runs say of hardware, software and instrument, each once."""
-    facts = {
+    origins = [r.origin for r in runs if r.origin is not None]
+    facts: dict[str, list[str | None]] = {
         "hardware": [r.hardware for r in runs],
-        "platform": [r.origin.platform if r.origin else None for r in runs],
-        "Python": [r.origin.python if r.origin else None for r in runs],
-        "instrument": [r.origin.instrument if r.origin else None for r in runs],
+        "platform": [o.platform for o in origins],
+        "Python": [o.python for o in origins],
+        "instrument": [o.instrument for o in origins],
         "energy method": [reading.method for r in runs for reading in r.energy],
         "workload": [r.workload for r in runs],
     }
-    stated = {name: dict.fromkeys(v for v in values if v) for name, values in facts.items()}
+    stated = {name: list(dict.fromkeys(v for v in values if v)) for name, values in facts.items()}
     return tuple((name, "; ".join(values)) for name, values in stated.items() if values)
 
 

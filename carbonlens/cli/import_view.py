@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from carbonlens.app.importing import FileResult, ImportResult, Totals
 from carbonlens.cli import output
+from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.units import J_PER_KWH
 from carbonlens.reporting import format as fmt
 
@@ -59,4 +60,4 @@ def _summary(result: ImportResult) -> str:
 def _energy(totals: Totals) -> str:
     if totals.energy_kwh is None:
         return "energy unknown" if totals.runs else "-"
-    return fmt.energy(totals.energy_kwh * J_PER_KWH)
+    return fmt.energy(Estimate(value=totals.energy_kwh * J_PER_KWH, unit="J")).text

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from carbonlens import __version__
+from carbonlens._version import __version__
 from carbonlens.cli import compare, demo, import_, report, run, runs
 from carbonlens.errors import CarbonlensError
 
@@ -44,6 +44,10 @@ def root(
 
 def main() -> None:
     """Run the command line; a carbonlens error becomes one line and its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that knows no µ or − gets a question mark, not a traceback.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except CarbonlensError as error:

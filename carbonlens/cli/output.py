@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Sequence
 
@@ -21,17 +20,12 @@ def print_json(payload: object) -> None:
 
 def say(text: str) -> None:
     """Print one line on stdout."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(clean(text) + "\n")
 
 
 def note(text: str) -> None:
     """Print one line on stderr."""
-    sys.stderr.write(text + "\n")
-
-
-def terminal_width() -> int:
-    """Return the width to fill: the terminal's, at least 60, 80 when piped."""
-    return max(60, shutil.get_terminal_size((WIDTH, 24)).columns)
+    sys.stderr.write(clean(text) + "\n")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
@@ -46,7 +40,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     lines = []
     for row in cells:
-        parts = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        parts = [
+            c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
+        ]
         lines.append("  ".join(parts).rstrip())
     return lines
 
@@ -58,8 +54,9 @@ def clip(text: str, width: int) -> str:
 
 
 def clean(text: str) -> str:
-    """Return the text without control characters, which could rewrite a terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    """Return the text for a terminal: plain spaces, no control characters that could rewrite it."""
+    plain = text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in plain)
 
 
 def print_findings(findings: Sequence[Finding], *, most: int = 3) -> None:

@@ -118,6 +118,9 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
             when it was not accepted.
         effort: Energy, emissions and cost of making the step.
         error: Text of the error when the step failed.
+        reason: Code of what decided: ``better``, ``worse``, ``same``, ``gate``,
+            ``inconclusive``, ``gate_undetermined``, ``rests_on`` or ``failed``.
+        amounts: What the step's arm itself uses, on the comparison's basis.
     """
 
     step: str
@@ -137,6 +140,8 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
     metrics: ArmMetrics | None
     effort: Amounts | None
     error: str | None = None
+    reason: str | None = None
+    amounts: Amounts | None = None
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):

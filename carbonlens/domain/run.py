@@ -55,7 +55,9 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
         """The reading as an estimate in joules."""
         if self.energy_j is None:
             return unknown("J")
-        stated = (self.low_j, self.high_j) if self.low_j is not None or self.high_j is not None else None
+        stated: tuple[float | None, float | None] | None = None
+        if self.low_j is not None or self.high_j is not None or self._width_is_unknown:
+            stated = (self.low_j, self.high_j)
         return Estimate(
             value=float(self.energy_j),
             unit="J",
@@ -65,6 +67,12 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
             u_by_source=self.u_by_source_j,
             bounds=stated,
         )
+
+
+    @property
+    def _width_is_unknown(self) -> bool:
+        """Whether nothing tells how sure the figure is: then it has no interval, not a zero one."""
+        return not self.u_by_source_j and self.u_random_j == 0 and self.energy_j != 0
 
 
 class HourEnergy(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, Literal, cast, get_args
 
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.grades import default_relative_sigma
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.latency import Latency
 from carbonlens.domain.money import Money
@@ -348,16 +349,31 @@ def _reading(row: Row) -> Reading:
     high = _number(row, "energy_high_j", minimum=Decimal(0))
     if energy is not None and ((low is not None and low > energy) or (high is not None and high < energy)):
         raise _RowError("has an energy outside its own interval")
+    grade = cast("Grade | None", _word(row, "energy_grade", get_args(Grade)))
     return Reading(
         component="total",
         energy_j=None if energy is None else energy.quantize(_MICRO),
         boundary=cast("Boundary | None", _word(row, "boundary", get_args(Boundary))),
-        grade=cast("Grade | None", _word(row, "energy_grade", get_args(Grade))),
+        grade=grade,
         method="as stated in the table",
         state="unknown" if energy is None else "known",
+        u_by_source_j={} if low is not None or high is not None else _default_width(row, grade, energy),
         low_j=None if low is None else float(low),
         high_j=None if high is None else float(high),
     )
+
+
+def _default_width(row: Row, grade: Grade | None, energy: Decimal | None) -> dict[str, float]:
+    """Return the grade's usual error as one source of the meter or model used.
+
+    Rows of one host or kind of hardware share it: it is the same meter, so it
+    cancels when they are compared.
+    """
+    sigma = default_relative_sigma(grade)
+    if sigma is None or energy is None:
+        return {}
+    place = _text(row, "host") or _text(row, "hardware") or row["study"].strip()
+    return {f"grade_{grade}:{place}": sigma * float(energy)}
 
 
 def _latency(row: Row) -> Latency | None:

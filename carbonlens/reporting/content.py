@@ -14,8 +14,10 @@ from typing import Literal
 import msgspec
 
 from carbonlens.domain.figure import Figure
+from carbonlens.domain.units import Verdict
 
-Aspect = Literal["text", "number", "interval"]
+Aspect = Literal["text", "number", "interval", "index"]
+"""Printed forms of a figure; ``index`` is the line in the annex, with the id."""
 Mark = Literal["", "good", "bad", "open", "muted"]
 BarKind = Literal["baseline", "accepted", "rejected", "undetermined", "failed", "final"]
 
@@ -79,6 +81,8 @@ class PrintedFigure(msgspec.Struct, frozen=True, kw_only=True):
 
     def form(self, aspect: Aspect) -> str:
         """Return the printed form of that aspect."""
+        if aspect == "index":
+            return f"{self.figure.figure_id} {self.text} {self.interval}".rstrip()
         return {"text": self.text, "number": self.number, "interval": self.interval}[aspect]
 
 
@@ -151,9 +155,15 @@ class Mean(msgspec.Struct, frozen=True, kw_only=True):
     change: float
     low: float
     high: float
-    verdict: str
+    verdict: Verdict
     figure_id: str
     text: str
+
+    @property
+    def label(self) -> str:
+        """What is printed beside the mark: the verdict's sign and the figure."""
+        glyph = {"better": "▼", "worse": "▲", "same": "=", "inconclusive": "?"}[self.verdict]
+        return f"{glyph} {self.text}"
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,10 +209,11 @@ class BusinessCase(msgspec.Struct, frozen=True, kw_only=True):
 
     title: Phrase
     lead: Phrase
+    basis: Phrase
     tiles: tuple[Tile, ...]
     waterfall: Waterfall | None
     waterfall_note: Phrase
-    break_even: Table
+    break_even: tuple[Phrase, ...]
     decision: tuple[Phrase, ...]
     risks: tuple[Phrase, ...]
     not_counted: tuple[Phrase, ...]
@@ -215,11 +226,14 @@ class Engineering(msgspec.Struct, frozen=True, kw_only=True):
     title: Phrase
     lead: Phrase
     tables: tuple[Table, ...]
+    attribution: Table | None
     forest: Forest | None
     drift: Drift | None
-    failures: tuple[tuple[Phrase, Phrase], ...]
-    findings: Table
     effort: Table
+    break_even: Table | None
+    failures: tuple[tuple[Phrase, Phrase], ...]
+    findings: Table | None
+    assumptions: Table
     environment: tuple[tuple[Phrase, Phrase], ...]
 
 

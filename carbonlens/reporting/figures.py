@@ -45,9 +45,7 @@ class FigureBook:
         Raises:
             ValueError: If the id was entered before with another text.
         """
-        figure = Figure(
-            figure_id=figure_id, estimate=estimate, label=label, formula=formula, inputs=inputs
-        )
+        figure = Figure(figure_id=figure_id, estimate=estimate, label=label, formula=formula, inputs=inputs)
         entry = PrintedFigure(
             figure=figure, text=printed.text, number=printed.number, interval=printed.interval
         )
@@ -107,6 +105,11 @@ def exact(value: float | None, unit: str = "1") -> Estimate:
     return unknown(unit) if value is None else Estimate(value=float(value), unit=unit, signed=True)
 
 
+def stated(value: float, u_relative: float, unit: str) -> Estimate:
+    """Return a factor or price with its stated relative uncertainty."""
+    return Estimate(value=value, unit=unit, u_random=abs(value) * u_relative)
+
+
 def reduction(ratio: Estimate) -> Estimate:
     """Return ``1 - ratio`` as a fraction, with the ratio's interval turned round.
 
@@ -130,6 +133,15 @@ def _affine(ratio: Estimate, slope: float, offset: float) -> Estimate:
     return Estimate(
         value=slope * ratio.value + offset, unit="1", grade=ratio.grade, signed=True, bounds=bounds
     )
+
+
+def recentred(estimate: Estimate, value: float) -> Estimate:
+    """Return the value with the half-width of a symmetric estimate as its interval."""
+    ends: tuple[float | None, float | None] = (None, None)
+    if estimate.low is not None and estimate.high is not None:
+        half = (estimate.high - estimate.low) / 2
+        ends = (value - half, value + half)
+    return Estimate(value=value, unit="1", grade=estimate.grade, signed=True, bounds=ends)
 
 
 def quotient(part: Estimate, whole: Estimate) -> Estimate:

@@ -9,7 +9,7 @@ digits are grouped by a narrow space, an unknown value prints as ``unknown``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -40,10 +40,11 @@ class Printed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """A printed unit: ``printed = value * factor``."""
+    """A printed unit: ``printed = value * factor``; ``suffix`` follows a money amount."""
 
     unit: str
     factor: float
+    suffix: str = ""
 
 
 # Smallest first; each entry holds from its size in the base unit upwards.
@@ -77,7 +78,13 @@ _TIME: Final = (
     (60.0, "min", 1 / 60),
     (S_PER_HOUR, "h", 1 / S_PER_HOUR),
 )
-_BYTES: Final = ((1.0, "B", 1.0), (1e3, "kB", 1e-3), (1e6, "MB", 1e-6), (1e9, "GB", 1e-9), (1e12, "TB", 1e-12))
+_BYTES: Final = (
+    (1.0, "B", 1.0),
+    (1e3, "kB", 1e-3),
+    (1e6, "MB", 1e-6),
+    (1e9, "GB", 1e-9),
+    (1e12, "TB", 1e-12),
+)
 _COUNT: Final = (
     (1.0, "", 1.0),
     (1e6, "million", 1e-6),
@@ -112,6 +119,12 @@ def time_scale(seconds: float | None) -> Scale:
 def size_scale(size: float | None) -> Scale:
     """Return the unit to print a size in bytes in: B to TB, decimal."""
     return _scale(_BYTES, size)
+
+
+def money_scale(amount: float | None, currency: str) -> Scale:
+    """Return currency and suffix to print an amount with: ``EUR``, ``EUR ... million``."""
+    suffix = _scale(_COUNT, amount)
+    return Scale(currency, suffix.factor, suffix.unit)
 
 
 def count_scale(count: float | None) -> Scale:
@@ -167,105 +180,158 @@ def _interval(low: float | None, high: float | None, places: int, no_bound: str)
     return f"[{ends[0]}, {ends[1]}]"
 
 
-def scaled(
-    estimate: Estimate,
-    scale: Scale,
-    *,
-    pattern: str = "{number} {unit}",
-    places: Callable[[float, float | None, float | None], int] = decimal_places,
-    plus: bool = False,
-    no_bound: str = "no bound",
-) -> Printed:
-    """Print an estimate in the given unit.
+Places = Callable[[float, float | None, float | None], int]
+
+
+class Quantity(msgspec.Struct, frozen=True, kw_only=True):
+    """How one quantity is printed; called with an estimate it returns the print.
+
+    Attributes:
+        choose: Picks the unit that suits an estimate.
+        pattern: How number and unit stand together.
+        rule: Picks the decimals from value, low and high in the printed unit.
+    """
+
+    choose: Callable[[Estimate], Scale]
+    pattern: str = "{number} {unit}"
+    rule: Places = decimal_places
+
+    def __call__(
+        self,
+        estimate: Estimate,
+        scale: Scale | None = None,
+        *,
+        plus: bool = False,
+        no_bound: str = "no bound",
+        at: tuple[float, int] | None = None,
+    ) -> Printed:
+        """Print an estimate.
+
+        Args:
+            estimate: What to print.
+            scale: Unit to use instead of the one that suits the value.
+            plus: Show the sign of a positive change.
+            no_bound: Word for an open end of the interval.
+            at: Value in the printed unit and decimals to print instead, rounded
+                so that a column adds up.
+        """
+        if estimate.state == "not_applicable":
+            return Printed(text=NOT_APPLICABLE, number=NOT_APPLICABLE)
+        if estimate.value is None or estimate.state == "unknown" or not math.isfinite(estimate.value):
+            return Printed(text=UNKNOWN, number=UNKNOWN)
+        unit = scale or self.choose(estimate)
+        value = estimate.value * unit.factor
+        low, high = (None if end is None else end * unit.factor for end in (estimate.low, estimate.high))
+        shown, decimals = at or (value, self.rule(value, low, high))
+        number = ("+" if plus and value > 0 else "") + fixed(shown, decimals)
+        text = self.pattern.format(number=number, unit=unit.unit, suffix=unit.suffix)
+        if estimate.state == "unbounded":
+            number, text = f"at least {number}", f"at least {text}"
+        exact = low is not None and low == high
+        return Printed(
+            text=text.strip().replace(" ", _SPACE),
+            number=number,
+            interval="" if exact else _interval(low, high, decimals, no_bound),
+        )
+
+    def places(self, estimate: Estimate, scale: Scale) -> int:
+        """Return the decimals that the estimate would be printed with in that unit."""
+        if estimate.value is None:
+            return 0
+        low, high = (None if end is None else end * scale.factor for end in (estimate.low, estimate.high))
+        return self.rule(estimate.value * scale.factor, low, high)
+
+
+def apportion(parts: Sequence[float], places: int) -> tuple[float, ...]:
+    """Return the parts rounded so that they add up to their rounded sum.
+
+    Largest remainder: every part is rounded down, and the units that are left
+    go to the parts that lost most.
 
     Args:
-        estimate: What to print.
-        scale: Unit and factor.
-        pattern: How number and unit stand together.
-        places: Rule for the decimals.
-        plus: Show the sign of a positive change.
-        no_bound: Word for an open end.
+        parts: Parts in the printed unit.
+        places: Decimals; negative for rounding before the point.
     """
-    if estimate.state == "not_applicable":
-        return Printed(text=NOT_APPLICABLE, number=NOT_APPLICABLE)
-    if estimate.value is None or estimate.state == "unknown" or not math.isfinite(estimate.value):
-        return Printed(text=UNKNOWN, number=UNKNOWN)
-    value = estimate.value * scale.factor
-    low, high = (None if end is None else end * scale.factor for end in (estimate.low, estimate.high))
-    decimals = places(value, low, high)
-    number = ("+" if plus and value > 0 else "") + fixed(value, decimals)
-    if estimate.state == "unbounded":
-        number = "at least " + number
-    text = pattern.format(number=number, unit=scale.unit).strip().replace(" ", _SPACE)
-    exact = low is not None and low == high
-    return Printed(text=text, number=number, interval="" if exact else _interval(low, high, decimals, no_bound))
+    grain = 10.0**-places
+    floors = [math.floor(p / grain) for p in parts]
+    missing = round(math.fsum(parts) / grain) - sum(floors)
+    order = sorted(range(len(parts)), key=lambda i: (floors[i] - parts[i] / grain, i))
+    raised = set(order[: max(missing, 0)])
+    return tuple(round((f + (i in raised)) * grain, max(places, 0)) for i, f in enumerate(floors))
 
 
-def energy(estimate: Estimate, scale: Scale | None = None) -> Printed:
-    """Print joules, in the given unit or the one that suits the value."""
-    return scaled(estimate, scale or energy_scale(estimate.value))
-
-
-def mass(estimate: Estimate, scale: Scale | None = None) -> Printed:
-    """Print kg of CO2e."""
-    return scaled(estimate, scale or mass_scale(estimate.value), pattern="{number} {unit} CO₂e")
-
-
-def duration(estimate: Estimate, scale: Scale | None = None) -> Printed:
-    """Print seconds."""
-    return scaled(estimate, scale or time_scale(estimate.value))
-
-
-def size(estimate: Estimate, scale: Scale | None = None) -> Printed:
-    """Print bytes."""
-    return scaled(estimate, scale or size_scale(estimate.value))
-
-
-def count(estimate: Estimate, scale: Scale | None = None, *, no_bound: str = "no bound") -> Printed:
-    """Print a number of things: ``12.3 million``."""
-    chosen = scale or count_scale(estimate.value)
-    places = decimal_places if chosen.unit else _whole_places
-    return scaled(estimate, chosen, places=places, no_bound=no_bound)
-
-
-def _whole_places(value: float, low: float | None, high: float | None) -> int:
-    return min(decimal_places(value, low, high), 0)
-
-
-def money(estimate: Estimate) -> Printed:
-    """Print an amount; the estimate's unit is the currency: ``EUR 9.56``."""
-    suffix = count_scale(estimate.value)
-    pattern = "{unit} {number}" + (f" {suffix.unit}" if suffix.unit else "")
-    return scaled(estimate, Scale(estimate.unit, suffix.factor), pattern=pattern)
-
-
-def plain(estimate: Estimate, unit: str = "") -> Printed:
-    """Print a number in its own unit."""
-    return scaled(estimate, Scale(unit, 1.0))
-
-
-def percent(estimate: Estimate, *, plus: bool = False) -> Printed:
-    """Print a fraction as percent: 0.88 is ``88 %``.
-
-    Near 100 % the distance from 100 decides the digits, so that 99.97 % is never
-    printed as 100 %.
-    """
-    return scaled(estimate, Scale("%", 100.0), places=_percent_places, plus=plus)
+def _cent_places(value: float, low: float | None, high: float | None) -> int:
+    places = decimal_places(value, low, high)
+    return 2 if places == 1 else places
 
 
 def _percent_places(value: float, low: float | None, high: float | None) -> int:
     places = decimal_places(value, low, high)
     rest = 100 - abs(value)
     if 0 < rest < 10:
-        exact = low is None or high is None or low == high
-        wanted = 2 if exact else -_exponent((high - low) / 2)  # type: ignore[operator]
+        half = (high - low) / 2 if low is not None and high is not None else 0.0
+        wanted = -_exponent(half) if half else 2
         places = max(places, min(wanted, 2 - _exponent(rest)))
     return max(places, 0)
 
 
-def points(estimate: Estimate) -> Printed:
-    """Print a difference of fractions in percentage points."""
-    return scaled(estimate, Scale("points", 100.0))
+energy: Final = Quantity(choose=lambda e: energy_scale(e.value))
+"""Joules, printed as pJ to GWh."""
+
+mass: Final = Quantity(choose=lambda e: mass_scale(e.value), pattern="{number} {unit} CO₂e")
+"""Kilograms of CO2e, printed as pg to kt."""
+
+duration: Final = Quantity(choose=lambda e: time_scale(e.value))
+"""Seconds, printed as ns to h."""
+
+size: Final = Quantity(choose=lambda e: size_scale(e.value))
+"""Bytes, printed as B to TB (decimal)."""
+
+money: Final = Quantity(
+    choose=lambda e: money_scale(e.value, e.unit), pattern="{unit} {number} {suffix}", rule=_cent_places
+)
+"""An amount; the estimate's unit is the currency: ``EUR 9.56``."""
+
+count: Final = Quantity(choose=lambda e: count_scale(e.value))
+"""A number of things: ``12.3 million``."""
+
+percent: Final = Quantity(choose=lambda _: Scale("%", 100.0), rule=_percent_places)
+"""A fraction as percent. Near 100 % the distance from 100 decides the digits, so
+that 99.97 % is never printed as 100 %."""
+
+points: Final = Quantity(
+    choose=lambda e: Scale(
+        "point" if e.value is not None and round(abs(e.value), 9) == 0.01 else "points", 100.0
+    )
+)
+"""A difference of fractions in percentage points."""
+
+
+def plain(estimate: Estimate, unit: str = "") -> Printed:
+    """Print a number in its own unit."""
+    return Quantity(choose=lambda _: Scale(unit, 1.0))(estimate)
+
+
+def given(
+    estimate: Estimate, unit: str, factor: float = 1.0, *, pattern: str = "{number} {unit}", least: int = 0
+) -> Printed:
+    """Print a stated factor or price with the digits it was stated with, five at most.
+
+    Args:
+        estimate: The factor.
+        unit: Unit as printed.
+        factor: From the estimate's unit to the printed one.
+        pattern: How number and unit stand together.
+        least: Decimals to print at least.
+    """
+    if estimate.value is None:
+        return Printed(text=UNKNOWN, number=UNKNOWN)
+    value = estimate.value * factor
+    places = max(_shortest(value, 4 - _exponent(value)), least)
+    shown = Quantity(choose=lambda _: Scale(unit, factor), pattern=pattern)
+    printed = shown(estimate, at=(value, places))
+    three_digits = shown(estimate, at=(value, 2 - _exponent(value)))
+    return Printed(text=printed.text, number=printed.number, interval=three_digits.interval)
 
 
 def probability(p: float | None) -> Printed:

@@ -15,9 +15,10 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.domain.grades import MODEL_FACTOR_95
 from carbonlens.domain.units import Z_95
 
-MIN_FACTOR_95: Final = 1.8
+MIN_FACTOR_95: Final = MODEL_FACTOR_95
 """Grade D is never stated better than ``x/ 1.8`` at 95 %, whatever a table's spread says."""
 
 MICROJOULE: Final = Decimal("0.000001")

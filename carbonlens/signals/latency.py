@@ -8,6 +8,7 @@ that rank, and two sketches of one error merge by adding counts.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -140,3 +141,50 @@ def _growth(relative_error: float) -> float:
     if not 0 < relative_error < 1:
         raise ValueError(f"a relative error lies between 0 and 1, not {relative_error}")
     return (1 + relative_error) / (1 - relative_error)
+
+
+class LatencyCollector:
+    """Collects latencies call by call, with bounded memory.
+
+    Args:
+        keep_raw: Values kept for exact percentiles; beyond them only the sketch
+            and the mean remain.
+        relative_error: Of the sketch.
+    """
+
+    def __init__(self, keep_raw: int = 1_000_000, *, relative_error: float = RELATIVE_ERROR) -> None:
+        """Start empty."""
+        self._raw: array[float] | None = array("d")
+        self._keep_raw = keep_raw
+        self._sketch = sketch_of((), relative_error=relative_error)
+        self._n = 0
+        self._sum = 0.0
+
+    def add(self, values_ms: Sequence[float]) -> None:
+        """Take further latencies.
+
+        Raises:
+            ValueError: If a value is negative or not finite; then none is taken.
+        """
+        more = sketch_of(values_ms, relative_error=self._sketch.relative_error)
+        self._sketch = merge(self._sketch, more)
+        self._n += len(values_ms)
+        self._sum += math.fsum(values_ms)
+        if self._raw is not None:
+            self._raw.extend(values_ms)
+            if len(self._raw) > self._keep_raw:
+                self._raw = None
+
+    def latency(self, *, exact: bool = True) -> Latency | None:
+        """Return what was collected; ``None`` when there is nothing.
+
+        Args:
+            exact: False to leave the sorting out, and the percentiles with it.
+        """
+        if self._n == 0:
+            return None
+        if exact and self._raw is not None:
+            whole = summarise(self._raw, relative_error=self._sketch.relative_error)
+            if whole is not None:
+                return whole
+        return Latency(n=self._n, mean_ms=self._sum / self._n, sketch=self._sketch)

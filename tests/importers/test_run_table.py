@@ -49,7 +49,17 @@ def test_two_plain_rows(tmp_path):
         f"{HEAD}\n{BODY}\n".replace(",", " , ").encode(),
         f"{HEAD.upper()}\n{BODY}\n".encode(),
     ],
-    ids=["bom", "crlf", "blank lines", "utf-16", "decimal comma", "tabs", "header twice", "padded", "capitals"],
+    ids=[
+        "bom",
+        "crlf",
+        "blank lines",
+        "utf-16",
+        "decimal comma",
+        "tabs",
+        "header twice",
+        "padded",
+        "capitals",
+    ],
 )
 def test_the_same_table_in_other_clothes(tmp_path, content):
     extract = read(tmp_path, content)
@@ -133,6 +143,21 @@ def test_optional_columns_are_all_read(tmp_path):
     assert (run.latency.p50_ms, run.latency.p99_ms) == (3.5, 9.0)
     assert (run.quality[0].name, run.quality[0].value, run.quality[0].n) == ("accuracy", 0.98, 899)
     assert (run.model_bytes, run.host_id, run.hardware, run.workload) == (1000, "h1", "EPYC", "digits")
+
+
+@pytest.mark.parametrize(("grade", "factor"), [("B", 1.05), ("C", 1.05), ("D", 1.8), ("E", 2.0)])
+def test_a_grade_without_an_interval_gets_its_usual_width(tmp_path, grade, factor):
+    extract = read(tmp_path, f"{HEAD}\na,s,b,100,1,it,{grade}\nb,s,c,50,1,it,{grade}\n")
+    total = extract.runs[0].total_energy
+    assert total.high == pytest.approx(100 * factor, rel=2e-3)
+    # One meter or model: its error is common to both rows.
+    assert set(total.u_by_source) == set(extract.runs[1].total_energy.u_by_source)
+
+
+@pytest.mark.parametrize("grade", ["A", ""])
+def test_an_unstated_width_is_unknown_and_not_zero(tmp_path, grade):
+    total = read(tmp_path, f"{HEAD}\na,s,b,100,1,it,{grade}\n").runs[0].total_energy
+    assert (total.value, total.low, total.high) == (100.0, None, None)
 
 
 def test_a_stated_offset_is_honoured_and_none_means_utc(tmp_path):

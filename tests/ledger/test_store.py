@@ -122,7 +122,8 @@ def test_a_folder_with_a_quote_in_its_name_works(tmp_path):
 
 def test_many_processes_write_one_folder_without_loss(tmp_path):
     code = (
-        "import sys; from tests.ledger.test_store import make_run; from carbonlens.ledger.store import Ledger\n"
+        "import sys; from tests.ledger.test_store import make_run\n"
+        "from carbonlens.ledger.store import Ledger\n"
         "for i in range(10): Ledger(sys.argv[1]).append(make_run(f'{sys.argv[2]}-{i}'))"
     )
     writers = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(n)]) for n in range(4)]

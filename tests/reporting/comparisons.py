@@ -117,9 +117,7 @@ def minus(a: Amounts, b: Amounts) -> Amounts:
 
 def scaled(a: Amounts, factor: float) -> Amounts:
     """Field by field multiple."""
-    return Amounts(
-        **{f: getattr(a, f).scale(factor, getattr(a, f).unit) for f in a.__struct_fields__}
-    )
+    return Amounts(**{f: getattr(a, f).scale(factor, getattr(a, f).unit) for f in a.__struct_fields__})
 
 
 def _times(quantity: Estimate, value: float | None, u: float, source: str, unit: str = "kg") -> Estimate:
@@ -172,15 +170,11 @@ def metrics(arm: Arm, spread: float = 0.01) -> ArmMetrics | None:
     if arm.cpu_us is None:
         return None
     ms = arm.cpu_us * 16 / 1000
-    per_round = tuple(
-        arm.cpu_us * 1e-6 * WATTS * (1 + d * spread) for d in (0.0, 0.8, -0.6, 0.3, -0.4)
-    )
+    per_round = tuple(arm.cpu_us * 1e-6 * WATTS * (1 + d * spread) for d in (0.0, 0.8, -0.6, 0.3, -0.4))
     return ArmMetrics(
         energy_per_unit_j=energy(arm.cpu_us),
         boundary="it",
-        cpu_s_per_unit=Estimate(
-            value=arm.cpu_us * 1e-6, unit="s", grade="A", u_random=arm.cpu_us * 0.005e-6
-        ),
+        cpu_s_per_unit=Estimate(value=arm.cpu_us * 1e-6, unit="s", grade="A", u_random=arm.cpu_us * 0.005e-6),
         throughput_per_s=Estimate(value=0.97e6 / arm.cpu_us, unit="1/s", u_random=0.02e6 / arm.cpu_us),
         latency_p50_ms=Estimate(value=ms, unit="ms", bounds=(ms * 0.99, ms * 1.01)),
         latency_p95_ms=Estimate(value=ms * 1.1, unit="ms", bounds=(ms * 1.05, ms * 1.2)),
@@ -188,7 +182,9 @@ def metrics(arm: Arm, spread: float = 0.01) -> ArmMetrics | None:
         model_bytes=arm.model_bytes,
         macs_per_unit=arm.macs,
         quality={
-            "accuracy": Estimate(value=arm.accuracy, unit="1", bounds=(arm.accuracy - 0.011, arm.accuracy + 0.007))
+            "accuracy": Estimate(
+                value=arm.accuracy, unit="1", bounds=(arm.accuracy - 0.011, arm.accuracy + 0.007)
+            )
         },
         load_1m_max=1.4,
         steal_s=0.02,
@@ -228,10 +224,14 @@ def comparison(
     path, previous, steps = [base.name], base.name, []
     for arm in arms:
         on = arm.measured_on or previous
-        previous = arm.name
         accepted = arm.status == "accepted"
-        steps.append(_step(arm, on, base.name, times, used, accepted=accepted, spread=spread, gated=gated, vector=vector))
+        steps.append(
+            _step(
+                arm, on, base.name, times, used, accepted=accepted, spread=spread, gated=gated, vector=vector
+            )
+        )
         if accepted:
+            previous = arm.name
             path.append(arm.name)
     total = minus(used[base.name], used[path[-1]])
     effort = scaled(amounts(20e6, vector), 1.0)
@@ -287,6 +287,10 @@ def _step(arm, on, base, times, used, *, accepted, spread, gated, vector):
         verdict=previous.verdict if previous else "inconclusive", gates=gates, decision=decision,
         reasons=reasons, metrics=metrics(arm, spread), effort=amounts(5e6, vector) if known else None,
         error=arm.error,
+        amounts=used[arm.name] if known else None,
+        reason={"accepted": "better", "rejected": "worse", "undetermined": "inconclusive", "failed": "failed"}[
+            arm.status
+        ],
     )  # fmt: skip
 
 

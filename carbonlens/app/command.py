@@ -1,0 +1,79 @@
+"""``carbonlens run``: measure a command into the ledger, and recover what was left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+from carbonlens.errors import CarbonlensError
+from carbonlens.instrument.command import CommandResult
+from carbonlens.instrument.command import run_command as measure_command
+from carbonlens.ledger.location import locate
+from carbonlens.metering.deposit import fallback_ledger
+from carbonlens.metering.notice import tell, tell_fault, tell_unmeasured
+from carbonlens.metering.recovery import recover_beside
+
+__all__ = ["CommandResult", "run_command"]
+
+_RECOVERY_WAIT_S: Final = 0.04
+"""Longest the command's end waits for the recovery of earlier runs; law 8 allows 50 ms."""
+
+
+def run_command(  # noqa: PLR0913  # each is an option of the command line
+    argv: Sequence[str],
+    *,
+    step: str | None = None,
+    study: str | None = None,
+    unit: str | None = None,
+    units: Decimal | int | None = None,
+    repeat: int | None = None,
+    tags: Mapping[str, str] | None = None,
+    record_args: bool = False,
+    ledger: str | Path | None = None,
+) -> CommandResult:
+    """Run a command and record it; runs whose process was killed are sealed meanwhile.
+
+    A ledger that cannot be written never stops the command: the run is kept in the
+    state folder, and one line on stderr says so at the end.
+
+    Args:
+        argv: Program and arguments, run without a shell.
+        step: Step of the study that the run measures.
+        study: Study the run belongs to.
+        unit: Functional unit.
+        units: How many units the command does.
+        repeat: Number of the round, from 1.
+        tags: The user's own labels.
+        record_args: True to keep the arguments, not only their hash.
+        ledger: Folder to record in, else as ``ledger.location.locate`` finds it.
+
+    Raises:
+        UsageError: If there is no command.
+    """
+    try:
+        place = locate(ledger)
+    except (CarbonlensError, OSError):
+        place = fallback_ledger()
+    recovery = recover_beside()
+    result = measure_command(
+        argv,
+        ledger=place,
+        step=step,
+        study=study,
+        unit=unit,
+        units=units,
+        repeat=repeat,
+        tags=tags,
+        record_args=record_args,
+    )
+    if recovery is not None:
+        recovery.join(_RECOVERY_WAIT_S)
+    if result.message is not None:
+        tell(result.message)
+    if result.stored is not None:
+        tell_fault(result.stored, place)
+    elif result.fault is not None:
+        tell_unmeasured(result.fault)
+    return result

@@ -1,0 +1,160 @@
+"""How a comparison is printed: JSON, or a table that fits 80 columns."""
+
+from __future__ import annotations
+
+import msgspec
+
+from carbonlens.cli import output
+from carbonlens.domain.comparison import BreakEven, Comparison, Effect, StepResult
+from carbonlens.domain.estimate import Estimate
+from carbonlens.domain.factor import Factor
+from carbonlens.reporting import format as fmt
+from carbonlens.reporting import names
+from carbonlens.reporting.comparison_json import comparison_json
+
+_STEP_WIDTH = 20
+
+
+def print_as_json(comparison: Comparison) -> None:
+    """Print the shape that outside scripts rely on."""
+    output.print_json(comparison_json(comparison))
+
+
+def print_as_text(comparison: Comparison) -> None:
+    """Print the steps, the total of the accepted path, and what to look at."""
+    study = comparison.study
+    output.say(output.clip(f"{study.name}: {comparison.mode}, energy per {study.unit}", output.WIDTH))
+    for line in output.table(
+        ["step", "energy", "vs", "change [95 %]", "gates", "decision"], _rows(comparison)
+    ):
+        output.say(line)
+    for step in comparison.steps:
+        if step.error is not None:
+            output.say(output.clip(f"{step.step} failed: {step.error}", output.WIDTH))
+    for line in (*_total(comparison), *_break_even(comparison), _basis(comparison)):
+        output.say(line)
+    output.print_findings(comparison.findings)
+
+
+def _rows(comparison: Comparison) -> list[list[str]]:
+    baseline = comparison.baseline_metrics
+    energies = [m.energy_per_unit_j for m in (baseline, *(s.metrics for s in comparison.steps)) if m]
+    largest = max((e.value for e in energies if e.value is not None), default=None)
+    scale = fmt.energy_scale(largest)
+    rows = [
+        [
+            output.clip(comparison.study.baseline, _STEP_WIDTH),
+            fmt.energy(baseline.energy_per_unit_j, scale).text if baseline else fmt.UNKNOWN,
+            "",
+            "",
+            "",
+            "baseline",
+        ]
+    ]
+    numbers = {comparison.study.baseline: "0", **{s.step: str(i) for i, s in enumerate(comparison.steps, 1)}}
+    rows += [_row(s, scale, numbers) for s in comparison.steps]
+    for index, row in enumerate(rows):
+        row[0] = f"{index} {row[0]}"
+    return rows
+
+
+def _row(step: StepResult, scale: fmt.Scale, numbers: dict[str, str]) -> list[str]:
+    energy = fmt.energy(step.metrics.energy_per_unit_j, scale).text if step.metrics else fmt.UNKNOWN
+    gates = ", ".join(dict.fromkeys(g.outcome for g in step.gates))
+    return [
+        output.clip(step.step, _STEP_WIDTH),
+        energy,
+        numbers.get(step.measured_on, "?"),
+        _change(step.vs_previous),
+        gates or "none",
+        "failed" if step.status == "failed" else step.decision,
+    ]
+
+
+def _change(effect: Effect | None) -> str:
+    if effect is None or effect.ratio.value is None:
+        return fmt.UNKNOWN
+    printed = fmt.percent(_less_one(effect.ratio), plus=True)
+    return f"{printed.text} {printed.interval}"
+
+
+def _less_one(ratio: Estimate) -> Estimate:
+    """Return the relative change that a ratio means, with its interval."""
+    value = None if ratio.value is None else ratio.value - 1
+    low = None if ratio.low is None else ratio.low - 1
+    high = None if ratio.high is None else ratio.high - 1
+    return msgspec.structs.replace(ratio, value=value, signed=True, bounds=(low, high))
+
+
+def _total(comparison: Comparison) -> list[str]:
+    total = comparison.total
+    if len(comparison.path) < 2 or total is None:
+        return ["no step is accepted, so nothing is claimed as saved"]
+    last = next(s for s in comparison.steps if s.step == comparison.path[-1])
+    per = _per(comparison)
+    return [
+        f"accepted: {' > '.join(output.clip(p, _STEP_WIDTH) for p in comparison.path)}",
+        f"energy {_change(last.vs_baseline)}: saves {_amount(total.energy_j)}{per}",
+        f"carbon saved{per}, location-based: {_mass(total.emissions_location_kg)}",
+        f"carbon saved{per}, market-based: {_mass(total.emissions_market_kg)}",
+        f"cost saved{_cost(comparison, total.cost)}",
+    ]
+
+
+def _cost(comparison: Comparison, cost: Estimate) -> str:
+    if cost.value is None:
+        return f": {fmt.UNKNOWN}"
+    if comparison.basis != "per_unit":
+        printed = fmt.money(cost)
+        return f"{_per(comparison)}: {printed.text} {printed.interval}"
+    # A cent fraction an image is unreadable; a million of them is an amount.
+    printed = fmt.money(cost.scale(1e6, cost.unit))
+    return f" per million {names.plural(comparison.study.unit)}: {printed.text} {printed.interval}"
+
+
+def _per(comparison: Comparison) -> str:
+    if comparison.basis == "per_unit":
+        return f" per {comparison.study.unit}"
+    return f" for the volume{' ' + comparison.study.volume_period if comparison.study.volume_period else ''}"
+
+
+def _amount(energy: Estimate) -> str:
+    printed = fmt.energy(energy)
+    return f"{printed.text} {printed.interval}".strip()
+
+
+def _mass(mass: Estimate) -> str:
+    printed = fmt.mass(mass)
+    return f"{printed.text} {printed.interval}".strip()
+
+
+def _break_even(comparison: Comparison) -> list[str]:
+    parts = [_earned_back(b, comparison.study.unit) for b in comparison.break_even if b.outcome != "unknown"]
+    wanted = [p for p in parts if p]
+    return [f"earned back after: {'; '.join(wanted)}"] if wanted else []
+
+
+def _earned_back(item: BreakEven, unit: str) -> str:
+    label = {"carbon_location": "carbon", "carbon_market": ""}.get(item.measure, item.measure)
+    if not label:
+        return ""
+    if item.outcome == "never":
+        return f"{label} never"
+    count = fmt.count(item.units).text
+    if item.outcome == "may_never":
+        return f"{label} {count} {names.plural(unit)}, or never"
+    return f"{label} {count} {names.plural(unit)}"
+
+
+def _basis(comparison: Comparison) -> str:
+    vector = comparison.vector
+    if vector.location is None:
+        return "place unknown: no carbon figure (state it in the study's [assumptions] or --assumptions)"
+    example = " (example assumptions)" if vector.example else ""
+    place = vector.place or vector.location.zone
+    return f"{place}: {_factor(vector.location)}{example}"
+
+
+def _factor(factor: Factor) -> str:
+    grams = fmt.plain(Estimate(value=factor.value_kg_per_kwh * 1000, unit="g/kWh"), "g/kWh").text
+    return f"{grams} {factor.method}-based, {factor.period}"

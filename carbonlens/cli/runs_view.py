@@ -1,0 +1,126 @@
+"""How runs are printed: JSON, a list, or one run whole."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from carbonlens.app.runs import Listing
+from carbonlens.cli import output
+from carbonlens.domain.estimate import Estimate
+from carbonlens.domain.run import Run
+from carbonlens.domain.units import US_PER_S
+from carbonlens.reporting import format as fmt
+from carbonlens.reporting.run_json import run_json
+
+
+def print_list_as_json(listing: Listing) -> None:
+    """Print the shape that outside scripts rely on."""
+    output.print_json(
+        {
+            "schema": "carbonlens/runs/1",
+            "ledger": listing.ledger,
+            "runs": [run_json(r) for r in listing.runs],
+            "recovered": len(listing.recovered),
+            "unread_batches": listing.unread_batches,
+            "findings": listing.findings,
+        }
+    )
+
+
+def print_run_as_json(run: Run) -> None:
+    """Print one run: the listed shape, and the whole record."""
+    output.print_json(
+        {
+            "schema": "carbonlens/run/1",
+            "run": run_json(run),
+            "record": msgspec.Raw(msgspec.json.encode(run)),
+        }
+    )
+
+
+def print_list(listing: Listing, limit: int) -> None:
+    """Print the newest runs, at most ``limit``."""
+    shown = listing.runs[-limit:] if limit > 0 else ()
+    if not listing.runs:
+        output.say(f"no runs in {listing.ledger}")
+    if len(listing.runs) > len(shown):
+        output.say(f"{len(listing.runs)} runs in {listing.ledger}, the newest {len(shown)}:")
+    if shown:
+        header = ["run", "study/step", "status", "start (UTC)", "time", "energy"]
+        for line in output.table(header, [_row(r) for r in shown], left=4):
+            output.say(line)
+    if listing.recovered:
+        output.note(f"recovered {_runs(len(listing.recovered))} whose process was gone")
+    if listing.unread_batches:
+        output.note(f"{listing.unread_batches} imported batches not read: pip install 'carbonlens[analysis]'")
+    output.print_findings(listing.findings)
+
+
+def print_recovered(runs: tuple[Run, ...], *, json: bool) -> None:
+    """Print what a recovery sealed."""
+    if json:
+        output.print_json({"schema": "carbonlens/recover/1", "runs": [run_json(r) for r in runs]})
+        return
+    output.say(f"recovered {_runs(len(runs))}" if runs else "nothing to recover")
+    for run in runs:
+        output.say(f"{run.run_id}  {_covered(run)}")
+
+
+def print_run(run: Run) -> None:
+    """Print the facts of one run, a line each."""
+    facts = [
+        ("run", run.run_id),
+        ("study / step", f"{run.study or '-'} / {run.step or '-'}"),
+        ("role, status", f"{run.role}, {run.status}" + (f" ({run.error})" if run.error else "")),
+        ("start (UTC)", f"{_start(run)}, {_time(run)}"),
+        ("energy", _energy_line(run)),
+        ("method", "; ".join(dict.fromkeys(f"{r.component}: {r.method}" for r in run.energy)) or "none"),
+        ("units", f"{run.units} {run.unit or 'units'}" if run.units is not None else "unknown"),
+        ("coverage", _covered(run)),
+        ("findings", "; ".join(f"{f.code} {f.message}" for f in run.findings) or "none"),
+    ]
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        output.say(f"{name.ljust(width)}  {value}")
+
+
+def _row(run: Run) -> list[str]:
+    return [
+        run.run_id[-12:] if len(run.run_id) > 12 else run.run_id,
+        output.clip(f"{run.study or '-'}/{run.step or '-'}", 22),
+        run.status,
+        _start(run)[:16],
+        _time(run),
+        fmt.energy(run.total_energy).text,
+    ]
+
+
+def _start(run: Run) -> str:
+    if run.start_us is None:
+        return "unknown"
+    return datetime.fromtimestamp(run.start_us / US_PER_S, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _time(run: Run) -> str:
+    return fmt.duration(Estimate(value=run.duration_s, unit="s")).text
+
+
+def _energy_line(run: Run) -> str:
+    printed = fmt.energy(run.total_energy)
+    total = run.total_energy
+    grade = f", grade {total.grade}" if total.grade else ""
+    boundary = f", boundary {run.boundary}" if run.boundary else ""
+    return f"{printed.text} {printed.interval}{grade}{boundary}".strip()
+
+
+def _covered(run: Run) -> str:
+    if run.coverage is None:
+        return "unknown"
+    lost = f", {run.lost_s:.3g} s lost" if run.lost_s else ""
+    return f"{run.coverage:.0%}{lost}"
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"

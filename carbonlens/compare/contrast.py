@@ -1,0 +1,196 @@
+"""Contrasts: weighted sums of arms, in absolute amounts and in logarithms.
+
+A saving, a step's Shapley value and an interaction are all such sums, so one
+function serves them. Values use arm means, so that the parts of a ladder
+telescope; the random part uses the rounds, in which drift cancels; a source
+that moves both arms cancels as far as it is common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from carbonlens.compare import statistics
+from carbonlens.compare.arms import MEASURES, Arm, Measure, Series
+from carbonlens.compare.statistics import Sample
+from carbonlens.domain.comparison import Amounts
+from carbonlens.domain.estimate import Estimate, add, unknown, worst_grade
+
+Terms = Sequence[tuple[float, Arm]]
+
+
+class LogChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A mean of logarithms over rounds.
+
+    Attributes:
+        over: The rounds; ``None`` when a logarithm does not exist.
+        u_common: One sigma of the errors that do not cancel, relative.
+        grade: Worst grade of the arms.
+    """
+
+    over: Sample | None
+    u_common: float = 0.0
+    estimate: Estimate
+
+
+def contrast(terms: Terms) -> Amounts:
+    """Return the weighted sum of arms in all measures.
+
+    Args:
+        terms: Weights that add to zero, with their arms.
+    """
+    return Amounts(**{m: _contrast([(w, a.series[m]) for w, a in terms]) for m in MEASURES})
+
+
+def saving(reference: Arm, step: Arm) -> Amounts:
+    """Return what a step saves against a reference, positive when it uses less."""
+    return contrast([(1.0, reference), (-1.0, step)])
+
+
+def total_of(parts: Sequence[Amounts], whole: Amounts) -> Amounts:
+    """Return the whole with value and sources taken as the sum of its parts.
+
+    Parts telescope: their values and signed sources sum to the whole's but for
+    rounding in the last digit, which this removes. The random part stays the
+    whole's own, because neighbours share an arm and are not independent.
+
+    Args:
+        parts: Savings of the steps along the path.
+        whole: Saving of the path's end against its start.
+    """
+    return Amounts(**{m: _total([getattr(p, m) for p in parts], getattr(whole, m)) for m in MEASURES})
+
+
+def scaled(amounts: Amounts, factor: float) -> Amounts:
+    """Return all amounts times an exact number, for example a volume."""
+    if factor == 1:
+        return amounts
+    return Amounts(**{m: _scaled(getattr(amounts, m), factor) for m in MEASURES})
+
+
+def no_change(like: Amounts) -> Amounts:
+    """Return the saving of an empty path: exactly zero, in the units of ``like``."""
+    return Amounts(
+        **{
+            m: Estimate(value=0.0, unit=getattr(like, m).unit, signed=True, bounds=(0.0, 0.0))
+            for m in MEASURES
+        }
+    )
+
+
+def sum_amounts(parts: Sequence[Amounts]) -> Amounts:
+    """Return the sum of independent amounts, for example of effort runs."""
+    first = parts[0]
+    return (
+        Amounts(
+            **{
+                m: add((getattr(p, m) for p in parts), _unit([getattr(p, m) for p in parts]))
+                for m in MEASURES
+            }
+        )
+        if len(parts) > 1
+        else first
+    )
+
+
+def log_change(terms: Terms, measure: Measure = "energy_j") -> LogChange:
+    """Return the weighted sum of logarithms of arms, round by round.
+
+    Args:
+        terms: Weights that add to zero, with their arms.
+        measure: What is compared.
+    """
+    series = [(w, a.series[measure]) for w, a in terms]
+    grade = worst_grade(s.mean.grade for _, s in series)
+    nothing = LogChange(over=None, estimate=Estimate(value=None, unit="1", state="unknown", grade=grade))
+    if any(not s.values or min(s.values) <= 0 for _, s in series):
+        return nothing
+    logs = [(w, replace(s, values=tuple(math.log(v) for v in s.values))) for w, s in series]
+    over = _over_rounds(logs, whole=False)
+    if over is None:
+        return nothing
+    relative: dict[str, float] = {}
+    for weight, one in series:
+        for name, u in one.mean.u_by_source.items():
+            relative[name] = relative.get(name, 0.0) + weight * u / (one.mean.value or math.nan)
+    value = Estimate(value=_exp(over.mean), unit="1", grade=grade)
+    return LogChange(over=over, u_common=math.hypot(*relative.values()), estimate=value)
+
+
+def _contrast(terms: Sequence[tuple[float, Series]]) -> Estimate:
+    means = [(w, s.mean, s.mean.value) for w, s in terms]
+    unit = _unit([m for _, m, _ in means])
+    if any(v is None for _, _, v in means) or any(m.unit != unit for _, m, _ in means):
+        return unknown(unit, signed=True)
+    sources: dict[str, float] = {}
+    for weight, mean, _ in means:
+        for name, u in mean.u_by_source.items():
+            sources[name] = sources.get(name, 0.0) + weight * u
+    over = _over_rounds(terms, whole=True)
+    u_random = None if over is None else over.u_95
+    # A difference of lower bounds bounds nothing: the known part is given, its interval is not.
+    known = all(m.state == "known" for _, m, _ in means)
+    return Estimate(
+        value=math.fsum(w * v for w, _, v in means if v is not None),
+        unit=unit,
+        state="known" if known else "unknown",
+        grade=worst_grade(m.grade for _, m, _ in means),
+        u_random=u_random or 0.0,
+        u_by_source=sources,
+        signed=True,
+        bounds=None if known and u_random is not None else (None, None),
+    )
+
+
+def _over_rounds(terms: Sequence[tuple[float, Series]], *, whole: bool) -> Sample | None:
+    """Return the sample of a weighted sum: paired by rounds where there are rounds.
+
+    Args:
+        terms: Weights and series.
+        whole: Pair only if all series have the same rounds, because the value
+            beside it is made of all of them; else the rounds in common serve.
+    """
+    numbered = [dict(zip(s.repeats, s.values, strict=True)) for _, s in terms if s.repeats is not None]
+    if len(numbered) == len(terms):
+        common = sorted(frozenset.intersection(*(frozenset(n) for n in numbered)))
+        same = all(len(n) == len(common) for n in numbered)
+        if same or not whole:
+            if not common:
+                return None
+            rows = zip(terms, numbered, strict=True)
+            return statistics.paired([(w, [n[r] for r in common]) for (w, _), n in rows])
+    return statistics.welch([(w, s.values) for w, s in terms])
+
+
+def _total(parts: Sequence[Estimate], whole: Estimate) -> Estimate:
+    values = [p.value for p in parts if p.value is not None]
+    if whole.value is None or len(values) < len(parts):
+        return whole
+    sources: dict[str, list[float]] = {}
+    for part in parts:
+        for name, u in part.u_by_source.items():
+            sources.setdefault(name, []).append(u)
+    return replace(
+        whole,
+        value=math.fsum(values),
+        u_by_source={name: math.fsum(us) for name, us in sources.items()},
+    )
+
+
+def _scaled(estimate: Estimate, factor: float) -> Estimate:
+    return estimate.scale(factor, estimate.unit)
+
+
+def _unit(estimates: Sequence[Estimate]) -> str:
+    """Return the unit of the known ones, else of the first."""
+    stated: Mapping[str, None] = dict.fromkeys(e.unit for e in estimates if e.value is not None)
+    return next(iter(stated), estimates[0].unit)
+
+
+def _exp(log: float) -> float:
+    """Return e**log, at most the largest float (a ratio is never printed as infinite)."""
+    return math.exp(min(max(log, -700.0), 700.0))

@@ -1,0 +1,102 @@
+"""A study made from runs alone, for ledgers without a study file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from carbonlens.domain.run import Run
+from carbonlens.domain.study import Step, Study
+from carbonlens.domain.units import Role
+from carbonlens.errors import SelectionError
+
+VARIANT_ROLES: Final[frozenset[Role]] = frozenset({"variant", "other"})
+"""``other`` is a run whose role nobody stated; with a step's name it is a variant."""
+
+PER_RUN: Final = "run"
+"""Functional unit of runs that state none."""
+
+
+def study_from_runs(runs: Sequence[Run], name: str | None = None) -> Study:
+    """Return the study that the runs themselves describe.
+
+    Steps stand in order of first appearance; sets of optimizations that form a
+    chain stand in the chain's order, the only one in which they can be a
+    ladder. The baseline is the empty set, else the first step named.
+
+    Args:
+        runs: Runs of one study.
+        name: The study's name; that of the runs when ``None``.
+
+    Raises:
+        SelectionError: If no run names a step, or the sets have no baseline.
+    """
+    steps = _steps(runs)
+    if not steps:
+        raise SelectionError(
+            "no run names a step or the optimizations that were on",
+            where=name,
+            mend="give the runs a step, for example with --step",
+        )
+    empty = [s for s in steps if s.on == ()]
+    if not empty and all(_is_joined(s) for s in steps):
+        raise SelectionError(
+            "no run has every optimization off, so there is no baseline",
+            where=name,
+            mend="measure the baseline, or choose one with --baseline",
+        )
+    baseline = empty[0] if empty else steps[0]
+    others = [s for s in steps if s is not baseline]
+    if is_chain([baseline, *others]):
+        others.sort(key=lambda s: len(s.on or ()))
+    units = [r.unit for r in runs if r.unit is not None]
+    stated = any(r.units is not None for r in runs)
+    return Study(
+        name=name or next((r.study for r in runs if r.study), "study"),
+        baseline=baseline.name,
+        steps=tuple(others),
+        unit=units[0] if units else ("unit" if stated else PER_RUN),
+    )
+
+
+def joined(on: Sequence[str]) -> str:
+    """Return the name of a set of optimizations."""
+    return "+".join(on) or "baseline"
+
+
+def spelled_set(step: str | None, on: Sequence[str] | None) -> frozenset[str] | None:
+    """Return the set that a step's name only spells out; ``None`` if the name says more.
+
+    Such a name is the same in any order of the set.
+
+    Args:
+        step: Name of the step, when stated.
+        on: Optimizations that were on, when stated.
+    """
+    if on is None or (step is not None and step != joined(on)):
+        return None
+    return frozenset(on)
+
+
+def is_chain(steps: Sequence[Step]) -> bool:
+    """Return whether all steps state their sets and each set holds the smaller ones."""
+    if any(s.on is None for s in steps):
+        return False
+    sets = sorted((frozenset(s.on or ()) for s in steps), key=len)
+    return all(a < b for a, b in pairwise(sets))
+
+
+def _steps(runs: Sequence[Run]) -> list[Step]:
+    steps: dict[object, Step] = {}
+    for run in runs:
+        if run.role not in VARIANT_ROLES or (run.step is None and run.on is None):
+            continue
+        spelled = spelled_set(run.step, run.on)
+        key: object = run.step if spelled is None else spelled
+        steps.setdefault(key, Step(name=run.step or joined(run.on or ()), on=run.on))
+    return list(steps.values())
+
+
+def _is_joined(step: Step) -> bool:
+    return spelled_set(step.name, step.on) is not None

@@ -1,0 +1,244 @@
+"""From a study's runs to its arms: which run belongs where, and which is usable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from carbonlens.compare.arms import Arm, make_arm, measured_energy, observe
+from carbonlens.compare.from_runs import VARIANT_ROLES, spelled_set
+from carbonlens.domain.factor import Vector
+from carbonlens.domain.finding import Finding, Severity
+from carbonlens.domain.run import Run
+from carbonlens.domain.study import Study
+from carbonlens.domain.units import Role
+from carbonlens.errors import SelectionError
+
+EFFORT_ROLES: Final[frozenset[Role]] = frozenset({"effort", "training"})
+
+
+class StepRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of one step.
+
+    Attributes:
+        step: Name of the step.
+        on: Optimizations that were on; ``None`` when neither study nor runs say.
+        variants: Runs that measure it and ended well.
+        failed: Runs of any role that ended with an error.
+        effort: Runs that made it.
+        all: Every run of the step, where its quality may be recorded.
+    """
+
+    step: str
+    on: frozenset[str] | None
+    variants: tuple[Run, ...]
+    failed: tuple[Run, ...]
+    effort: tuple[Run, ...]
+    all: tuple[Run, ...]
+
+    @property
+    def error(self) -> str:
+        """What the first failed run says."""
+        texts = [r.error or f"run {r.run_id} failed" for r in self.failed]
+        return texts[0] if texts else ""
+
+
+def group(study: Study, runs: Sequence[Run]) -> tuple[dict[str, StepRuns], tuple[Finding, ...]]:
+    """Return the runs of the baseline and of every step, in the study's order.
+
+    A run that another supersedes is left out, and so is a part (rank, stage) of
+    a run that is itself there.
+
+    Args:
+        study: Names the steps.
+        runs: Runs of the study.
+
+    Raises:
+        SelectionError: If the baseline or a step has no runs.
+    """
+    current = _current(runs)
+    index = _Index(current)
+    of_baseline = index.named(study.baseline) or index.of(study.baseline, ())
+    groups = {study.baseline: _step_runs(study.baseline, None, of_baseline)}
+    for step in study.steps:
+        groups[step.name] = _step_runs(step.name, step.on, index.of(step.name, step.on))
+    for found in groups.values():
+        _require(found, study, current)
+    findings = [f for g in groups.values() for f in _cut_short(g) + _failed_rounds(g)]
+    return groups, tuple(findings)
+
+
+def build_arm(runs: StepRuns, vector: Vector, *, per_run: bool) -> tuple[Arm | None, tuple[Finding, ...]]:
+    """Return the arm of a step, ``None`` when no run of it can be used.
+
+    Args:
+        runs: The step's runs.
+        vector: Factors and prices.
+        per_run: No run of the study states units, so a run is the unit.
+    """
+    usable, findings = _usable(runs, per_run=per_run)
+    observations = []
+    for same_round in _rounds(usable):
+        observation, of_account = observe(same_round, vector, per_run=per_run)
+        observations.append(observation)
+        findings.extend(of_account)
+    pooled = len(usable) - len(observations)
+    if pooled:
+        findings.append(
+            _finding(
+                "CL406",
+                "info",
+                f"{pooled} runs share a round of step {runs.step!r} with another: "
+                "they are pooled to one figure per round",
+                runs.step,
+                "give a repeated run a new number, or let it supersede the old one",
+            )
+        )
+    if not observations:
+        return None, tuple(findings)
+    return make_arm(runs.step, runs.on, observations), tuple(findings)
+
+
+def is_per_run(groups: Mapping[str, StepRuns]) -> bool:
+    """Return whether no measured run states its units of work."""
+    return all(r.units is None for g in groups.values() for r in g.variants)
+
+
+def _current(runs: Sequence[Run]) -> list[Run]:
+    replaced = {r.supersedes for r in runs if r.supersedes is not None}
+    kept = [r for r in runs if r.run_id not in replaced]
+    known = {(r.run_id, r.step, r.role) for r in kept}
+    return [r for r in kept if (r.parent_run_id, r.step, r.role) not in known]
+
+
+class _Index:
+    """Runs by the name of their step, and by their set where the name only spells it."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs = runs
+        self._by_name: dict[str | None, list[int]] = {}
+        self._by_set: dict[frozenset[str], list[int]] = {}
+        for place, run in enumerate(runs):
+            self._by_name.setdefault(run.step, []).append(place)
+            spelled = spelled_set(run.step, run.on)
+            if spelled is not None:
+                self._by_set.setdefault(spelled, []).append(place)
+
+    def named(self, step: str) -> list[Run]:
+        """Return the runs that carry a step's name."""
+        return [self._runs[i] for i in self._by_name.get(step, ())]
+
+    def of(self, step: str, on: Sequence[str] | None) -> list[Run]:
+        """Return the runs of a step by its name or its set, in their order."""
+        places = set(self._by_name.get(step, ()))
+        if on is not None:
+            places |= set(self._by_set.get(frozenset(on), ()))
+        return [self._runs[i] for i in sorted(places)]
+
+
+def _step_runs(step: str, on: tuple[str, ...] | None, runs: Sequence[Run]) -> StepRuns:
+    variants = [r for r in runs if r.role in VARIANT_ROLES]
+    stated = on if on is not None else next((r.on for r in variants if r.on is not None), None)
+    return StepRuns(
+        step=step,
+        on=None if stated is None else frozenset(stated),
+        variants=tuple(r for r in variants if r.status == "complete"),
+        failed=tuple(r for r in runs if r.status == "failed"),
+        effort=tuple(r for r in runs if r.role in EFFORT_ROLES),
+        all=tuple(runs),
+    )
+
+
+def _require(found: StepRuns, study: Study, runs: Sequence[Run]) -> None:
+    if found.variants or (found.failed and found.step != study.baseline):
+        return
+    known = sorted({r.step for r in runs if r.step is not None and r.role in VARIANT_ROLES})
+    what = "baseline" if found.step == study.baseline else "step"
+    why = f": it failed with {found.error!r}" if found.failed else ""
+    raise SelectionError(
+        f"{what} {found.step!r} has no measured run{why}",
+        where=study.name,
+        mend=f"measure it, or choose among the measured: {', '.join(known) or 'none'}",
+    )
+
+
+def _usable(runs: StepRuns, *, per_run: bool) -> tuple[list[Run], list[Finding]]:
+    usable: list[Run] = []
+    unknown: list[Run] = []
+    negative: list[Run] = []
+    unitless: list[Run] = []
+    for run in runs.variants:
+        energy = measured_energy(run).value
+        if energy is None:
+            unknown.append(run)
+        elif energy < 0:
+            negative.append(run)
+        elif not per_run and (run.units is None or run.units <= 0):
+            unitless.append(run)
+        else:
+            usable.append(run)
+    left_out = (
+        ("CL401", unknown, "have no energy, or energy at mixed boundaries", "measure their energy"),
+        ("CL402", negative, "have negative energy", "correct them with runs that supersede them"),
+        ("CL404", unitless, "state no units of work", "state the units with the runs"),
+    )
+    findings = [
+        _finding(
+            code,
+            "warning",
+            f"{_count(some)} of step {runs.step!r} {why} and {_are(some)} left out",
+            runs.step,
+            mend,
+        )
+        for code, some, why, mend in left_out
+        if some
+    ]
+    return usable, findings
+
+
+def _rounds(runs: Sequence[Run]) -> list[list[Run]]:
+    """Group by number of the round; runs without one are rounds of their own."""
+    rounds: dict[object, list[Run]] = {}
+    for index, run in enumerate(runs):
+        rounds.setdefault(("round", run.repeat) if run.repeat is not None else index, []).append(run)
+    return list(rounds.values())
+
+
+def _cut_short(runs: StepRuns) -> list[Finding]:
+    cut = [r for r in runs.all if r.role in VARIANT_ROLES and r.status in ("running", "recovered")]
+    if not cut:
+        return []
+    return [
+        _finding(
+            "CL416",
+            "warning",
+            f"{_count(cut)} of step {runs.step!r} did not end and {_are(cut)} left out",
+            runs.step,
+            "measure again",
+        )
+    ]
+
+
+def _failed_rounds(runs: StepRuns) -> list[Finding]:
+    if not runs.failed:
+        return []
+    if runs.variants:
+        some = f"{_count(runs.failed)} of step {runs.step!r} failed and {_are(runs.failed)} left out"
+        text = f"{some}: {runs.error}"
+        return [_finding("CL421", "warning", text, runs.step, "mend the error and measure again")]
+    text = f"step {runs.step!r} failed: {runs.error}"
+    return [_finding("CL411", "error", text, runs.step, "mend the error and measure again")]
+
+
+def _count(runs: Sequence[Run]) -> str:
+    return f"1 run ({runs[0].run_id})" if len(runs) == 1 else f"{len(runs)} runs"
+
+
+def _are(runs: Sequence[Run]) -> str:
+    return "is" if len(runs) == 1 else "are"
+
+
+def _finding(code: str, severity: Severity, message: str, subject: str, mend: str) -> Finding:
+    return Finding(code=code, severity=severity, message=message, subject=subject, mend=mend)

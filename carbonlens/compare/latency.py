@@ -1,0 +1,81 @@
+"""Latency of an arm: merged sketches, else the range of exact percentiles.
+
+Percentiles are never averaged. Sketches of all rounds merge to the percentile
+of all calls. Without them the middle round's percentile stands for the arm,
+with the range over the rounds as its interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from typing import Final
+
+from carbonlens.compare.arms import Arm
+from carbonlens.domain.estimate import Estimate, unknown
+from carbonlens.domain.latency import Latency, LatencySketch
+from carbonlens.domain.units import Z_95
+from carbonlens.signals import latency as sketches
+
+PERCENTILES: Final = {"latency_p50_ms": 0.50, "latency_p95_ms": 0.95, "latency_p99_ms": 0.99}
+
+CALLS_NEEDED: Final = {"latency_p50_ms": 5, "latency_p95_ms": 59, "latency_p99_ms": sketches.MIN_N_P99}
+"""Fewest calls whose largest bounds the percentile from above: ``q**n <= 0.05``."""
+
+
+def percentile_of(arm: Arm, metric: str) -> Estimate:
+    """Return a latency percentile of an arm, in milliseconds.
+
+    Args:
+        arm: The arm.
+        metric: ``latency_p50_ms``, ``latency_p95_ms`` or ``latency_p99_ms``.
+    """
+    found = [r.latency for r in arm.runs]
+    stated = [x for x in found if x is not None]
+    if not stated or len(stated) < len(found):
+        return unknown("ms")
+    merged = _merged(stated)
+    if merged is not None:
+        return _of_sketch(merged, PERCENTILES[metric])
+    values = sorted(v for v in (getattr(x, metric.removeprefix("latency_")) for x in stated) if v is not None)
+    if not values or len(values) < len(stated):
+        return unknown("ms")
+    # One round's percentile has no range.
+    bounds = (values[0], values[-1]) if len(values) > 1 else (None, None)
+    return Estimate(value=values[(len(values) - 1) // 2], unit="ms", bounds=bounds)
+
+
+def calls(arm: Arm) -> int | None:
+    """Return the number of timed calls of an arm; ``None`` when a round does not say."""
+    counts = [None if r.latency is None else r.latency.n for r in arm.runs]
+    known = [c for c in counts if c is not None]
+    return sum(known) if known and len(known) == len(counts) else None
+
+
+def _merged(stated: Sequence[Latency]) -> LatencySketch | None:
+    parts = [x.sketch for x in stated if x.sketch is not None]
+    if len(parts) < len(stated) or len({p.relative_error for p in parts}) != 1:
+        return None
+    return reduce(sketches.merge, parts)
+
+
+def _of_sketch(sketch: LatencySketch, q: float) -> Estimate:
+    """Return a quantile with the interval of its order statistics.
+
+    The rank of a quantile is binomial; its normal 95 % range is read from the
+    sketch and widened by the sketch's own error.
+    """
+    n = sketches.count(sketch)
+    value = sketches.quantile(sketch, q)
+    if value is None:
+        return unknown("ms")
+    half = Z_95 * math.sqrt(q * (1 - q) / n)
+    low = sketches.quantile(sketch, max(0.0, q - half))
+    high = sketches.quantile(sketch, min(1.0, q + half))
+    a = sketch.relative_error
+    return Estimate(
+        value=value,
+        unit="ms",
+        bounds=(None if low is None else low * (1 - a), None if high is None else high * (1 + a)),
+    )

@@ -1,0 +1,224 @@
+"""Lattice: combinations of optimizations, each on or off, and Shapley values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import factorial
+
+from carbonlens.compare.arms import Arm
+from carbonlens.compare.contrast import contrast, log_change, saving
+from carbonlens.compare.decision import failed, judge
+from carbonlens.compare.effects import Change, effects
+from carbonlens.compare.from_runs import is_chain
+from carbonlens.compare.gates import check_gates
+from carbonlens.compare.material import Material, Outline
+from carbonlens.compare.metrics import metrics_of
+from carbonlens.domain.comparison import Amounts, Effect, StepResult
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.study import Step, Study
+
+Cell = frozenset[str]
+Weights = list[tuple[float, Cell]]
+
+
+def is_lattice(study: Study, baseline_on: Cell | None) -> bool:
+    """Return whether the steps are combinations that do not form a chain.
+
+    A study that says what its steps are measured on is a ladder.
+
+    Args:
+        study: With the sets of its steps.
+        baseline_on: Optimizations that are on in the baseline, when stated.
+    """
+    steps = [Step(name=study.baseline, on=tuple(baseline_on or ())), *study.steps]
+    if len(steps) < 2 or any(s.on is None or s.measured_on is not None for s in steps):
+        return False
+    sets = [frozenset(s.on or ()) for s in steps]
+    distinct = len(set(sets)) == len(sets)
+    return distinct and all(sets[0] < s for s in sets[1:]) and not is_chain(steps)
+
+
+def shapley_weights(player: str, players: Sequence[str]) -> Weights:
+    """Return the weights of the cells in a player's Shapley value (Shapley 1953).
+
+    ``sum over S without i of |S|! (n - |S| - 1)! / n! * (c(S) - c(S + i))``.
+
+    Args:
+        player: An optimization.
+        players: All optimizations.
+    """
+    others = [p for p in players if p != player]
+    n = len(players)
+    weights: Weights = []
+    for size in range(n):
+        weight = factorial(size) * factorial(n - size - 1) / factorial(n)
+        for chosen in combinations(others, size):
+            without = frozenset(chosen)
+            weights += [(weight, without), (-weight, without | {player})]
+    return weights
+
+
+def interaction_weights(players: Sequence[str]) -> Weights:
+    """Return the weights of "sum of leave-one-in savings minus the total".
+
+    Args:
+        players: All optimizations.
+    """
+    alone: Weights = [(-1.0, frozenset({p})) for p in players]
+    return [(len(players) - 1.0, frozenset()), *alone, (1.0, frozenset(players))]
+
+
+def main_effect_weights(player: str, cells: Mapping[Cell, Arm]) -> Weights:
+    """Return the weights of the mean change by a player over all measured pairs.
+
+    Args:
+        player: An optimization.
+        cells: Measured cells.
+    """
+    pairs = [(s, s | {player}) for s in cells if player not in s and s | {player} in cells]
+    share = 1.0 / len(pairs) if pairs else 0.0
+    return [term for off, on in pairs for term in ((share, on), (-share, off))]
+
+
+def shapley(cells: Mapping[Cell, Arm], players: Sequence[str]) -> dict[str, Amounts]:
+    """Return every player's Shapley value; empty when a cell is missing.
+
+    Args:
+        cells: Measured cells.
+        players: All optimizations.
+    """
+    if len(cells) < 2 ** len(players):
+        return {}
+    return {p: contrast(_terms(shapley_weights(p, players), cells)) for p in players}
+
+
+def outline(material: Material) -> Outline:
+    """Return effects, Shapley values and decisions of a lattice.
+
+    Args:
+        material: The study's arms, one per cell.
+    """
+    study = material.study
+    shared = material.baseline.on or frozenset()
+    cells = {_set(material, name) - shared: arm for name, arm in material.arms.items()}
+    players = list(dict.fromkeys(o for s in study.steps for o in s.on or () if o not in shared))
+    parts = shapley(cells, players)
+    main = _main_effects(material, cells, players)
+    alone = _alone_effects(material, cells, players)
+    end = cells.get(frozenset(players))
+    whole = None if end is None else saving(material.baseline, end)
+    return Outline(
+        mode="lattice",
+        steps=tuple(_result(material, p, cells, main, alone, parts) for p in players),
+        path=(study.baseline, *players),
+        saving=whole,
+        end=end,
+        made=tuple(s.name for s in study.steps),
+        interaction_j=_interaction(cells, players),
+        findings=_gaps(cells, players),
+    )
+
+
+def _main_effects(material: Material, cells: Mapping[Cell, Arm], players: Sequence[str]) -> dict[str, Effect]:
+    changes = {}
+    for player in players:
+        weights = main_effect_weights(player, cells)
+        if weights:
+            log = log_change(_terms(weights, cells))
+            changes[player] = Change(reference=f"the same without {player}", log=log)
+    return effects(changes, material.study.margin)
+
+
+def _alone_effects(
+    material: Material, cells: Mapping[Cell, Arm], players: Sequence[str]
+) -> dict[str, Effect]:
+    changes = {
+        p: Change(
+            reference=material.study.baseline,
+            log=log_change([(1.0, cells[frozenset({p})]), (-1.0, cells[frozenset()])]),
+        )
+        for p in players
+        if frozenset({p}) in cells
+    }
+    return effects(changes, material.study.margin)
+
+
+def _result(
+    material: Material,
+    player: str,
+    cells: Mapping[Cell, Arm],
+    main: Mapping[str, Effect],
+    alone: Mapping[str, Effect],
+    parts: Mapping[str, Amounts],
+) -> StepResult:
+    study = material.study
+    arm = cells.get(frozenset({player}))
+    measured = None if arm is None else material.measured(arm.name)
+    first = material.measured(study.baseline)
+    gates = () if first is None else check_gates(study.gates, first, measured, material.outcomes)
+    effect = main.get(player)
+    error = _error_of(material, player)
+    judgement = failed(error) if error else judge(effect, gates, unit=study.unit, margin=study.margin)
+    alone_saving = None if arm is None else material.for_volume(saving(material.baseline, arm))
+    title = next((s.title for s in study.steps if arm is not None and s.name == arm.name and s.title), player)
+    return StepResult(
+        step=player,
+        title=title,
+        on=(player,),
+        measured_on=study.baseline,
+        status=judgement.status,
+        vs_previous=effect,
+        vs_baseline=alone.get(player),
+        savings=alone_saving,
+        attribution=material.for_volume(parts[player]) if player in parts else None,
+        would_have=alone_saving,
+        verdict="inconclusive" if effect is None else effect.verdict,
+        gates=gates,
+        decision=judgement.decision,
+        reasons=judgement.reasons,
+        reason=judgement.reason,
+        metrics=None if measured is None else metrics_of(measured, material.outcomes),
+        effort=None if arm is None else material.efforts.get(arm.name),
+        error=error or None,
+    )
+
+
+def _interaction(cells: Mapping[Cell, Arm], players: Sequence[str]) -> Amounts | None:
+    weights = interaction_weights(players)
+    if any(cell not in cells for _, cell in weights):
+        return None
+    return contrast(_terms(weights, cells))
+
+
+def _gaps(cells: Mapping[Cell, Arm], players: Sequence[str]) -> tuple[Finding, ...]:
+    needed = 2 ** len(players)
+    if len(cells) == needed:
+        return ()
+    full = "" if frozenset(players) in cells else "; the full set is not measured, so there is no total"
+    return (
+        Finding(
+            code="CL413",
+            severity="warning",
+            message=f"{len(cells)} of {needed} combinations are measured: no Shapley values{full}",
+            mend="measure the missing combinations",
+        ),
+    )
+
+
+def _error_of(material: Material, player: str) -> str:
+    """Return the error of the player's own cell when all its runs failed."""
+    groups = [g for g in material.groups.values() if g.on == frozenset({player})]
+    return next((g.error for g in groups if g.failed and not g.variants), "")
+
+
+def _set(material: Material, name: str) -> Cell:
+    return material.arms[name].on or frozenset()
+
+
+def _terms(weights: Weights, cells: Mapping[Cell, Arm]) -> list[tuple[float, Arm]]:
+    """Return arms with their weights, each arm once."""
+    sums: dict[Cell, float] = {}
+    for weight, cell in weights:
+        sums[cell] = sums.get(cell, 0.0) + weight
+    return [(weight, cells[cell]) for cell, weight in sums.items()]

@@ -1,0 +1,70 @@
+"""What was measured on one arm, beside its energy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from carbonlens.accounting import formulas
+from carbonlens.compare.arms import Observation, core_hours
+from carbonlens.compare.gates import Measured, model_bytes
+from carbonlens.compare.latency import percentile_of
+from carbonlens.compare.quality import Outcomes, quality_of
+from carbonlens.compare.statistics import sample
+from carbonlens.domain.comparison import ArmMetrics
+from carbonlens.domain.estimate import Estimate, unknown
+
+
+def metrics_of(measured: Measured, outcomes: Outcomes) -> ArmMetrics:
+    """Return the metrics of one arm.
+
+    Args:
+        measured: The arm with its quality figures.
+        outcomes: Per-example outcomes by hash.
+    """
+    arm = measured.arm
+    seen = [r.conditions for r in arm.runs if r.conditions is not None]
+    loads = [c.load_1m for c in seen if c.load_1m is not None]
+    steals = [c.steal_s for c in seen if c.steal_s is not None]
+    return ArmMetrics(
+        energy_per_unit_j=arm.series["energy_j"].mean,
+        boundary=arm.boundary,
+        cpu_s_per_unit=_over_rounds(arm.observations, _cpu_s_per_unit, "s"),
+        throughput_per_s=_over_rounds(arm.observations, _throughput, "1/s"),
+        latency_p50_ms=percentile_of(arm, "latency_p50_ms"),
+        latency_p95_ms=percentile_of(arm, "latency_p95_ms"),
+        latency_p99_ms=percentile_of(arm, "latency_p99_ms"),
+        model_bytes=model_bytes(arm),
+        macs_per_unit=next((r.macs_per_unit for r in arm.runs if r.macs_per_unit is not None), None),
+        quality=quality_of(arm, measured.recorded, outcomes),
+        load_1m_max=max(loads, default=None),
+        steal_s=sum(steals) if steals else None,
+        rounds=len(arm.observations),
+        energy_by_round_j=arm.series["energy_j"].values,
+    )
+
+
+def _over_rounds(
+    observations: Sequence[Observation], read: Callable[[Observation], float | None], unit: str
+) -> Estimate:
+    """Return the mean over rounds with its t interval; unknown if a round lacks it."""
+    values = [v for v in map(read, observations) if v is not None]
+    if len(values) < len(observations):
+        return unknown(unit)
+    over = sample(values)
+    u_random = over.u_95
+    bounds = (None, None) if u_random is None else None
+    return Estimate(value=over.mean, unit=unit, grade="B", u_random=u_random or 0.0, bounds=bounds)
+
+
+def _cpu_s_per_unit(observation: Observation) -> float | None:
+    hours = [core_hours(r) for r in observation.runs]
+    known = [h.value for h in hours if h is not None and h.value is not None]
+    if len(known) < len(hours):
+        return None
+    return sum(known) / float(formulas.core_hours(1.0)) / observation.units
+
+
+def _throughput(observation: Observation) -> float | None:
+    walls = [r.conditions.wall_s if r.conditions is not None else r.duration_s for r in observation.runs]
+    known = [w for w in walls if w is not None and w > 0]
+    return observation.units / sum(known) if known and len(known) == len(walls) else None

@@ -1,0 +1,183 @@
+"""Quality: intervals of proportions, and of the loss between two arms.
+
+Paired outcomes give the narrowest honest interval; value and count give a
+wider one; a value alone gives none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from carbonlens.compare.arms import Arm
+from carbonlens.domain.estimate import Estimate
+from carbonlens.domain.run import Quality
+from carbonlens.domain.units import Z_95
+
+Outcomes = Mapping[str, Sequence[int]]
+"""Per-example outcomes, 1 right and 0 wrong, by the hash of their sidecar."""
+
+
+def paired_difference(first: Sequence[int], second: Sequence[int]) -> tuple[float, float, float]:
+    """Return the difference of two paired proportions with its 95 % interval.
+
+    The adjusted Wald interval of Bonett and Price (2012, J. Educ. Behav. Stat.
+    37(4)): one is added to each discordant count, which keeps the coverage when
+    few pairs differ.
+
+    Args:
+        first: 0/1 outcomes of one arm.
+        second: Outcomes of the other arm on the same examples in the same order.
+
+    Returns:
+        ``mean(first) - mean(second)``, lower and upper end.
+
+    Raises:
+        ValueError: If the arms have no or different numbers of examples.
+    """
+    n = len(first)
+    if n == 0 or n != len(second):
+        raise ValueError(f"paired outcomes need the same examples, not {n} and {len(second)}")
+    only_first = sum(1 for a, b in zip(first, second, strict=True) if a and not b)
+    only_second = sum(1 for a, b in zip(first, second, strict=True) if b and not a)
+    p, q = (only_first + 1) / (n + 2), (only_second + 1) / (n + 2)
+    half = Z_95 * math.sqrt((p + q - (p - q) ** 2) / (n + 2))
+    return (only_first - only_second) / n, max(-1.0, p - q - half), min(1.0, p - q + half)
+
+
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """Return Wilson's 95 % score interval of a proportion (Wilson 1927).
+
+    Args:
+        share: Observed proportion, 0 to 1.
+        n: Number of examples, at least 1.
+    """
+    z2 = Z_95 * Z_95
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z_95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def independent_difference(
+    a: float, of_a: tuple[float, float], b: float, of_b: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the 95 % interval of ``a - b`` from the intervals of both.
+
+    Newcombe's (1998, method 10) square-and-add, which for proportions uses
+    Wilson's limits; it holds for any two independent figures.
+
+    Args:
+        a: First figure.
+        of_a: Its interval.
+        b: Second figure.
+        of_b: Its interval.
+    """
+    low = a - b - math.hypot(a - of_a[0], of_b[1] - b)
+    high = a - b + math.hypot(of_a[1] - a, b - of_b[0])
+    return low, high
+
+
+def quality_of(arm: Arm, recorded: Sequence[Quality], outcomes: Outcomes) -> dict[str, Estimate]:
+    """Return every quality figure of an arm, with Wilson's interval where it is a proportion.
+
+    Args:
+        arm: The arm; its own runs come first.
+        recorded: Figures recorded in other runs of the step.
+        outcomes: Per-example outcomes by hash.
+    """
+    names = dict.fromkeys(q.name for q in _figures(arm, recorded))
+    return {name: _estimate(find_quality(arm, recorded, name), outcomes) for name in names}
+
+
+def find_quality(arm: Arm, recorded: Sequence[Quality], name: str) -> Quality | None:
+    """Return the best supported figure of that name.
+
+    Outcomes come before a count, a count before a bare value; of equals the first.
+
+    Args:
+        arm: The arm.
+        recorded: Figures recorded in other runs of the step.
+        name: For example ``accuracy``.
+    """
+    found = [q for q in _figures(arm, recorded) if q.name == name]
+    return max(found, key=_support, default=None)
+
+
+def loss(baseline: Quality | None, step: Quality | None, outcomes: Outcomes) -> tuple[Estimate, str | None]:
+    """Return how much quality a step loses, positive when it is worse.
+
+    Args:
+        baseline: The baseline's figure.
+        step: The step's figure.
+        outcomes: Per-example outcomes by hash.
+
+    Returns:
+        The loss in the figure's own unit; and why it has no interval, if so.
+    """
+    if baseline is None or step is None or not _is_known(baseline) or not _is_known(step):
+        return Estimate(value=None, unit="1", state="unknown", signed=True), "not recorded in both arms"
+    sign = 1.0 if step.higher_is_better else -1.0
+    pair = _paired_outcomes(baseline, step, outcomes)
+    if pair is not None:
+        value, low, high = paired_difference(*pair)
+        ends = (low, high) if sign > 0 else (-high, -low)
+        return Estimate(value=sign * value, unit="1", signed=True, bounds=ends), None
+    first, second = baseline.value or 0.0, step.value or 0.0
+    value = sign * (first - second)
+    a, b = _wilson_of(baseline), _wilson_of(step)
+    if a is None or b is None:
+        plain = Estimate(value=value, unit="1", signed=True, bounds=(None, None))
+        return plain, "a bare value has no interval: record per-example outcomes, or a share with its count"
+    low, high = independent_difference(first, a, second, b)
+    ends = (low, high) if sign > 0 else (-high, -low)
+    return Estimate(value=value, unit="1", signed=True, bounds=ends), None
+
+
+def _figures(arm: Arm, recorded: Sequence[Quality]) -> list[Quality]:
+    return [*(q for r in arm.runs for q in r.quality), *recorded]
+
+
+def _is_known(quality: Quality) -> bool:
+    """A figure over no examples is often NaN; that is no figure."""
+    return quality.value is not None and math.isfinite(quality.value)
+
+
+def _support(quality: Quality) -> int:
+    if not _is_known(quality):
+        return 0
+    if quality.outcomes_sha256 is not None:
+        return 3
+    return 2 if quality.n else 1
+
+
+def _paired_outcomes(
+    baseline: Quality, step: Quality, outcomes: Outcomes
+) -> tuple[Sequence[int], Sequence[int]] | None:
+    a = outcomes.get(baseline.outcomes_sha256 or "")
+    b = outcomes.get(step.outcomes_sha256 or "")
+    if not a or not b or len(a) != len(b):
+        return None
+    # Outcomes that do not average to their figure are of something else (a percentage, a subset).
+    if not (_agree(baseline, a) and _agree(step, b)):
+        return None
+    return a, b
+
+
+def _agree(quality: Quality, scores: Sequence[int]) -> bool:
+    return quality.value is not None and abs(sum(scores) / len(scores) - quality.value) < 0.005
+
+
+def _wilson_of(quality: Quality) -> tuple[float, float] | None:
+    if quality.value is None or not quality.n or not 0 <= quality.value <= 1:
+        return None
+    return wilson(quality.value, quality.n)
+
+
+def _estimate(quality: Quality | None, outcomes: Outcomes) -> Estimate:
+    if quality is None or not _is_known(quality):
+        return Estimate(value=None, unit="1", state="unknown")
+    scores = outcomes.get(quality.outcomes_sha256 or "")
+    if scores:
+        share = sum(scores) / len(scores)
+        return Estimate(value=share, unit="1", bounds=wilson(share, len(scores)))
+    return Estimate(value=quality.value, unit="1", bounds=_wilson_of(quality) or (None, None))

@@ -1,0 +1,225 @@
+"""Compare a study: from runs to effects, attribution, decision and break-even."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from carbonlens.accounting.amounts import NO_CURRENCY
+from carbonlens.compare import ladder, lattice
+from carbonlens.compare.arms import Arm, complete_rounds
+from carbonlens.compare.break_even import break_evens
+from carbonlens.compare.comparability import check, noise
+from carbonlens.compare.contrast import total_of
+from carbonlens.compare.grouping import StepRuns, build_arm, group, is_per_run
+from carbonlens.compare.material import Material, Outline, effort_of, total_effort
+from carbonlens.compare.metrics import metrics_of
+from carbonlens.domain.comparison import Amounts, BreakEven, Comparison
+from carbonlens.domain.factor import Vector
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.run import Run
+from carbonlens.domain.study import Study
+from carbonlens.errors import SelectionError
+
+
+def compare_study(
+    study: Study,
+    runs: Sequence[Run],
+    vector: Vector,
+    outcomes: Mapping[str, Sequence[int]],
+    environment: tuple[tuple[str, str], ...] = (),
+) -> Comparison:
+    """Compare the steps of a study.
+
+    Args:
+        study: Baseline, steps, gates, margin and volume.
+        runs: Runs of the study, in any order.
+        vector: Factors and prices that all arms share.
+        outcomes: Per-example 0/1 outcomes by the hash of their sidecar.
+        environment: Name and value of what is printed about the machine.
+
+    Raises:
+        SelectionError: If the baseline or a step has no measured run.
+        IncomparableError: If arms differ in unit, boundary, workload, hardware,
+            host or currency.
+        ConfigError: If steps are measured on each other in a circle.
+    """
+    material, findings = _material(study, runs, vector, outcomes)
+    found = _outline(material)
+    findings += found.findings
+    silent_effort, effort, others = _efforts(material, found)
+    findings += silent_effort
+    first = material.measured(study.baseline)
+    total = None if found.saving is None else _total(found, material.for_volume(found.saving))
+    interaction = None if found.interaction_j is None else material.for_volume(found.interaction_j)
+    return Comparison(
+        study=study,
+        basis="per_unit" if study.volume_units is None else "volume",
+        mode=found.mode,
+        baseline_metrics=None if first is None else metrics_of(first, outcomes),
+        baseline_amounts=material.for_volume(material.baseline.amounts),
+        final_amounts=None if found.end is None else material.for_volume(found.end.amounts),
+        steps=found.steps,
+        path=found.path,
+        total=total,
+        interaction_j=None if interaction is None else interaction.energy_j,
+        baseline_effort=material.efforts.get(study.baseline),
+        accepted_effort=effort,
+        rejected_effort=others,
+        break_even=_break_even(found, effort, study),
+        vector=vector,
+        findings=_once(findings),
+        environment=environment,
+    )
+
+
+def _material(
+    study: Study, runs: Sequence[Run], vector: Vector, outcomes: Mapping[str, Sequence[int]]
+) -> tuple[Material, tuple[Finding, ...]]:
+    groups, findings = group(study, runs)
+    per_run = is_per_run(groups)
+    if per_run:
+        findings += (_per_run_finding(study),)
+    built: list[Arm] = []
+    for one in groups.values():
+        arm, of_arm = build_arm(one, vector, per_run=per_run)
+        findings += of_arm
+        if arm is not None:
+            built.append(arm)
+    if not built or built[0].name != study.baseline:
+        raise SelectionError(
+            f"baseline {study.baseline!r} has no run with a usable energy",
+            where=study.name,
+            mend="measure the baseline's energy and units of work",
+        )
+    arms, of_rounds = complete_rounds(built)
+    findings += of_rounds + check(arms, study.name) + noise(arms) + _about_arms(arms, vector)
+    efforts, of_effort = _all_efforts(groups, vector)
+    material = Material(
+        study=study,
+        vector=vector,
+        outcomes=outcomes,
+        groups=groups,
+        arms={a.name: a for a in arms},
+        efforts=efforts,
+    )
+    return material, findings + of_effort
+
+
+def _outline(material: Material) -> Outline:
+    if lattice.is_lattice(material.study, material.baseline.on):
+        return lattice.outline(material)
+    return ladder.outline(material)
+
+
+def _all_efforts(
+    groups: Mapping[str, StepRuns], vector: Vector
+) -> tuple[dict[str, Amounts], tuple[Finding, ...]]:
+    efforts: dict[str, Amounts] = {}
+    findings: tuple[Finding, ...] = ()
+    for name, one in groups.items():
+        effort, of_effort = effort_of(one, vector)
+        findings += of_effort
+        if effort is not None:
+            efforts[name] = effort
+    return efforts, findings
+
+
+def _efforts(
+    material: Material, found: Outline
+) -> tuple[tuple[Finding, ...], Amounts | None, Amounts | None]:
+    """Return the effort of the path and of the other steps, and what is missing of it."""
+    effort, silent = total_effort(material, found.made)
+    beside = [s.name for s in material.study.steps if s.name not in found.made]
+    others, _ = total_effort(material, (n for n in beside if n in material.efforts))
+    if not silent:
+        return (), effort, others
+    finding = Finding(
+        code="CL419",
+        severity="info",
+        message=f"no run says what it took to make {', '.join(silent)}: "
+        + ("break-even is unknown" if effort is None else "effort and break-even are lower bounds"),
+        mend="record that work as a run with role effort",
+    )
+    return (finding,), effort, others
+
+
+def _total(found: Outline, whole: Amounts) -> Amounts:
+    """Return the path's saving as the sum of the parts that are printed."""
+    parts = [s.attribution for s in found.steps if s.attribution is not None]
+    return total_of(parts, whole) if parts else whole
+
+
+def _break_even(found: Outline, effort: Amounts | None, study: Study) -> tuple[BreakEven, ...]:
+    if found.saving is None or len(found.path) < 2:
+        return ()
+    return break_evens(effort, found.saving, study.unit)
+
+
+def _about_arms(arms: Sequence[Arm], vector: Vector) -> tuple[Finding, ...]:
+    findings: list[Finding] = []
+    for arm in arms:
+        if any(v == 0 for v in arm.series["energy_j"].values):
+            findings.append(
+                Finding(
+                    code="CL403",
+                    severity="warning",
+                    message=f"step {arm.name!r} has a round of zero energy: "
+                    "differences are given, ratios are not",
+                    subject=arm.name,
+                    mend="check the sensor, or measure for longer",
+                )
+            )
+    if any(o.repeat is None for a in arms for o in a.observations):
+        findings.append(
+            Finding(
+                code="CL417",
+                severity="info",
+                message="runs carry no round, so arms are compared as independent samples (Welch)",
+                mend="number the rounds of interleaved runs with repeat",
+            )
+        )
+    return (*findings, *_stated(arms), *_costs(arms, vector))
+
+
+def _stated(arms: Sequence[Arm]) -> tuple[Finding, ...]:
+    names = {n for a in arms for n in a.series["energy_j"].mean.u_by_source}
+    if not any(n.startswith("stated:") for n in names):
+        return ()
+    return (
+        Finding(
+            code="CL414",
+            severity="info",
+            message="stated energy intervals are taken as one error of the instrument, "
+            "which cancels in ratios of runs that it measured",
+            mend="state random and common error apart, or repeat the runs",
+        ),
+    )
+
+
+def _costs(arms: Sequence[Arm], vector: Vector) -> tuple[Finding, ...]:
+    """Say where costs come from when the vector has no price."""
+    if vector.currency is not None:
+        return ()
+    runs = [r for a in arms for r in a.runs]
+    silent = sum(r.cost is None for r in runs)
+    if silent == len(runs) or all(a.series["cost"].mean.unit == NO_CURRENCY for a in arms):
+        return ()
+    if silent:
+        message = f"{silent} of {len(runs)} runs has no price; means of cost are over the others"
+        return (Finding(code="CL418", severity="warning", message=message, mend="state the missing costs"),)
+    message = "cost is what the runs themselves state, because no prices are given"
+    return (Finding(code="CL418", severity="info", message=message, mend="state a price vector"),)
+
+
+def _per_run_finding(study: Study) -> Finding:
+    return Finding(
+        code="CL404",
+        severity="info",
+        message="no run states its units of work: a whole run is taken as one unit",
+        subject=study.name,
+        mend="state unit and units with the runs",
+    )
+
+
+def _once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(dict.fromkeys(findings))

@@ -1,0 +1,194 @@
+"""Running a child process as if the wrapper were not there.
+
+No shell. The child has the wrapper's standard streams, working directory,
+environment and signal mask. Signals sent to the wrapper go on to it; its exit
+code and the signal it dies by come back. The wrapper is a child subreaper
+meanwhile (prctl(2)): processes whose parent ends become its children, so that the
+CPU time of all of them is counted when they end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+
+from carbonlens.metering.process_time import children
+
+NOT_EXECUTABLE: Final = 126
+NOT_FOUND: Final = 127
+SIGNAL_BASE: Final = 128
+
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_PR_GET_CHILD_SUBREAPER: Final = 37
+_SENT_BY_KERNEL: Final = 0x80
+_LOOK_S: Final = 1.0
+"""A lost SIGCHLD delays the end by this much at most."""
+
+_FORWARDED: Final = frozenset(
+    {
+        signal.SIGINT,
+        signal.SIGTERM,
+        signal.SIGHUP,
+        signal.SIGQUIT,
+        signal.SIGUSR1,
+        signal.SIGUSR2,
+    }
+)
+# Python ignores these for itself; the child gets them as a shell would give them.
+_RESTORED: Final = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name))
+
+
+class ChildEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """How a child ended.
+
+    Attributes:
+        exit_code: As a shell would give it: 128 + n after signal n, 126 or 127
+            when it could not be started.
+        signal: Signal it died by.
+        message: Why it could not be started.
+    """
+
+    exit_code: int
+    signal: int | None = None
+    message: str | None = None
+
+
+class HeldSignals(msgspec.Struct, frozen=True, kw_only=True):
+    """Signals that wait to be forwarded.
+
+    Attributes:
+        waited_for: Blocked here, SIGCHLD among them; empty outside the main thread.
+        child_mask: Signal mask that the child is to have.
+    """
+
+    waited_for: frozenset[int]
+    child_mask: frozenset[int]
+
+
+def run_child(argv: Sequence[str], environ: Mapping[str, str], held: HeldSignals) -> ChildEnd:
+    """Run a command and wait for it, passing signals on.
+
+    Args:
+        argv: Program and arguments; the program is searched for in ``PATH``.
+        environ: The child's environment.
+        held: Signals to pass on.
+    """
+    others = frozenset(children(os.getpid()))
+    try:
+        pid = _spawn(argv, environ, held.child_mask)
+    except OSError as error:
+        return _not_started(argv[0], error)
+    status = _wait(pid, held.waited_for, others)
+    _reap_orphans(others)
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return ChildEnd(exit_code=SIGNAL_BASE + number, signal=number)
+    return ChildEnd(exit_code=os.WEXITSTATUS(status))
+
+
+@contextmanager
+def subreaper() -> Iterator[None]:
+    """Adopt orphaned descendants within the block, where the system can."""
+    prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
+    if prctl is None:
+        yield
+        return
+    before = ctypes.c_int(0)
+    prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        prctl(_PR_SET_CHILD_SUBREAPER, before.value, 0, 0, 0)
+
+
+@contextmanager
+def held_signals() -> Iterator[HeldSignals]:
+    """Hold the signals to be forwarded within the block, so that they can be waited for.
+
+    A signal that is ignored (``nohup``) stays so, here and in the child. What
+    still waits at the end of the block was meant for a child that has ended, and
+    is dropped: it must not end the wrapper before the run is recorded. Outside
+    the main thread signals belong to somebody else's program and are left alone.
+    """
+    before = frozenset(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+    if threading.current_thread() is not threading.main_thread():
+        yield HeldSignals(waited_for=frozenset(), child_mask=before)
+        return
+    ignored_children = signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN
+    if ignored_children:
+        # The kernel would reap the child itself, and its exit code would be lost.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    wanted = {s for s in _FORWARDED if signal.getsignal(s) != signal.SIG_IGN} | {signal.SIGCHLD}
+    signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
+    try:
+        yield HeldSignals(waited_for=frozenset(wanted), child_mask=before)
+    finally:
+        while signal.sigtimedwait(wanted, 0) is not None:
+            continue
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if ignored_children:
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
+def _spawn(argv: Sequence[str], environ: Mapping[str, str], mask: frozenset[int]) -> int:
+    """Start the child.
+
+    Raises:
+        OSError: If it cannot be started.
+    """
+    restored = [s for s in _RESTORED if signal.getsignal(s) == signal.SIG_IGN]
+    try:
+        return os.posix_spawnp(argv[0], list(argv), environ, setsigmask=mask, setsigdef=restored)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+    # A script without an interpreter line: run by sh, as execvp(3) and shells do.
+    script = shutil.which(argv[0]) or argv[0]
+    shell = ["/bin/sh", script, *argv[1:]]
+    return os.posix_spawn(shell[0], shell, environ, setsigmask=mask, setsigdef=restored)
+
+
+def _wait(pid: int, held: frozenset[int], others: frozenset[int]) -> int:
+    """Return the child's wait status, forwarding signals and reaping orphans meanwhile."""
+    if not held:
+        return os.waitpid(pid, 0)[1]
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended == pid:
+            return status
+        _reap_orphans(others | {pid})
+        news = signal.sigtimedwait(held, _LOOK_S)
+        if news is not None and news.si_signo != signal.SIGCHLD and not _from_terminal(news):
+            os.kill(pid, news.si_signo)
+
+
+def _from_terminal(news: signal.struct_siginfo) -> bool:
+    """Tell whether the kernel sent it to the whole foreground group, the child included."""
+    return news.si_code == _SENT_BY_KERNEL
+
+
+def _reap_orphans(others: frozenset[int]) -> None:
+    """Wait for adopted processes that have ended; children of the caller's own stay."""
+    for pid in children(os.getpid()):
+        if pid not in others:
+            try:
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                continue
+
+
+def _not_started(program: str, error: OSError) -> ChildEnd:
+    if isinstance(error, FileNotFoundError):
+        return ChildEnd(exit_code=NOT_FOUND, message=f"{program}: command not found")
+    reason = error.strerror or type(error).__name__
+    return ChildEnd(exit_code=NOT_EXECUTABLE, message=f"{program}: {reason}")

@@ -1,0 +1,157 @@
+"""Measure any command: its process tree's CPU time, and energy counters where there are any."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import msgspec
+
+from carbonlens.domain.identity import sha256_hex
+from carbonlens.domain.run import Run
+from carbonlens.errors import UsageError
+from carbonlens.instrument.child import ChildEnd, held_signals, run_child, subreaper
+from carbonlens.metering import findings
+from carbonlens.metering.deposit import Deposit
+from carbonlens.metering.job import this_job
+from carbonlens.metering.lineage import VARIABLE, process_lineage
+from carbonlens.metering.process_time import children
+from carbonlens.metering.sensors.discovery import watch
+from carbonlens.metering.session import Session, new_run
+
+
+class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a measured command ended.
+
+    Attributes:
+        exit_code: Of the command, as a shell gives it: 128 + n after signal n,
+            126 not executable, 127 not found.
+        signal: Signal it died by; the caller dies by the same.
+        run: The record; ``None`` when nothing could be measured.
+        message: Why the command could not be started, as a shell says it.
+        stored: Where the record lies; ``None`` when nothing could be measured.
+        fault: Why nothing could be measured; the command ran all the same.
+    """
+
+    exit_code: int
+    signal: int | None
+    run: Run | None
+    message: str | None = None
+    stored: Deposit | None = None
+    fault: str | None = None
+
+
+def run_command(  # noqa: PLR0913  # each is an option of the command line
+    argv: Sequence[str],
+    *,
+    ledger: Path,
+    step: str | None = None,
+    study: str | None = None,
+    unit: str | None = None,
+    units: Decimal | int | None = None,
+    repeat: int | None = None,
+    tags: Mapping[str, str] | None = None,
+    record_args: bool = False,
+) -> CommandResult:
+    """Run a command, and record what it used as one run.
+
+    The command runs whatever goes wrong in measuring (DESIGN, law 8). Of its
+    arguments only a hash is kept, of its environment nothing (law 11).
+
+    Args:
+        argv: Program and arguments, run without a shell.
+        ledger: Folder to record in.
+        step: Step of the study that the run measures.
+        study: Study the run belongs to.
+        unit: Functional unit.
+        units: How many units the command does.
+        repeat: Number of the round, from 1.
+        tags: The user's own labels.
+        record_args: True to keep the arguments themselves.
+
+    Raises:
+        UsageError: If there is no command.
+    """
+    if not argv:
+        raise UsageError("there is no command to run", mend="give it after --")
+    with held_signals() as held, subreaper():
+        session, fault = None, None
+        environ = dict(os.environ)
+        try:
+            run = msgspec.structs.replace(
+                _described(argv, record_args=record_args),
+                role="variant" if step is not None else "other",
+                study=study,
+                step=step,
+                unit=unit,
+                repeat=repeat,
+                tags=dict(tags or {}),
+            )
+            session = _started(run, ledger, units)
+            environ[VARIABLE] = run.run_id
+        except Exception as error:  # noqa: BLE001  # law 8: the command runs, measured or not
+            fault = f"{type(error).__name__}: {error}"
+        end = run_child(argv, environ, held)
+        stored = None
+        if session is not None:
+            try:
+                stored = _finished(session, end)
+            except Exception as error:  # noqa: BLE001  # law 8: the exit code passes through all the same
+                fault = f"{type(error).__name__}: {error}"
+    return CommandResult(
+        exit_code=end.exit_code,
+        signal=end.signal,
+        run=stored.run if stored is not None else None,
+        message=end.message,
+        stored=stored,
+        fault=fault,
+    )
+
+
+def _described(argv: Sequence[str], *, record_args: bool) -> Run:
+    """Return a running record of the command, its host and its job."""
+    job = this_job()
+    run = new_run(
+        "run",
+        # The name alone: a folder can carry the user's name.
+        program=Path(argv[0]).name,
+        args_sha256=sha256_hex("\0".join(argv[1:]).encode("utf-8", "surrogateescape")),
+    )
+    origin = run.origin
+    if record_args and origin is not None:
+        origin = msgspec.structs.replace(origin, args=tuple(_printable(a) for a in argv[1:]))
+    return msgspec.structs.replace(
+        run,
+        origin=origin,
+        job_id=job.job_id,
+        parent_run_id=process_lineage().parent(),
+        attempt=job.attempt,
+        rank=job.rank,
+    )
+
+
+def _started(run: Run, ledger: Path, units: Decimal | int | None) -> Session:
+    session = Session(run, watch(of_children=True), ledger)
+    if units is not None:
+        session.recorder.add_units(units)
+    session.start()
+    return session
+
+
+def _finished(session: Session, end: ChildEnd) -> Deposit:
+    survivors = len(children(os.getpid()))
+    if survivors:
+        session.note(findings.processes_outlived(survivors))
+    if end.exit_code == 0:
+        return session.finish("complete", exit_code=0)
+    if end.message is not None:
+        return session.finish("failed", error=end.message, exit_code=end.exit_code)
+    error = f"killed by signal {end.signal}" if end.signal is not None else f"exited with {end.exit_code}"
+    return session.finish("failed", error=error, exit_code=end.exit_code)
+
+
+def _printable(argument: str) -> str:
+    # Arguments are bytes; what is no UTF-8 arrives as lone surrogates, which JSON has not.
+    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,0 +1,94 @@
+"""Putting a sealed run into its ledger, or into the state folder when that fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from carbonlens.domain.run import Run
+from carbonlens.errors import CarbonlensError, RecordError
+from carbonlens.ledger.location import state_dir
+from carbonlens.ledger.store import Ledger
+from carbonlens.metering import findings
+from carbonlens.metering.host import new_run_id
+
+
+class Deposit(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a run ended up.
+
+    Attributes:
+        run: The record as stored.
+        ledger: Folder it lies in; ``None`` when it could not be stored at all.
+        fault: Why it is not in the ledger it was meant for.
+    """
+
+    run: Run
+    ledger: Path | None
+    fault: str | None = None
+
+
+def deposit(run: Run, ledger: Path) -> Deposit:
+    """Store a sealed run; never raises over a ledger that cannot be written.
+
+    Where another record has the run's id already (a recovery took the run for
+    dead), the new one is stored under its own id and supersedes that.
+
+    Args:
+        run: The sealed run.
+        ledger: The folder it is meant for.
+    """
+    try:
+        return Deposit(run=_append(run, ledger), ledger=ledger)
+    except (CarbonlensError, OSError) as error:
+        fault = _reason(error)
+    kept = msgspec.structs.replace(run, findings=(*run.findings, findings.written_elsewhere(fault)))
+    try:
+        fallback = fallback_ledger()
+        return Deposit(run=_append(kept, fallback), ledger=fallback, fault=fault)
+    except (CarbonlensError, OSError) as error:
+        return Deposit(run=run, ledger=None, fault=f"{fault}; {_reason(error)}")
+
+
+def deposit_outcomes(outcomes: Sequence[int], ledger: Path) -> str | None:
+    """Store per-example outcomes beside the runs; ``None`` when no place takes them."""
+    try:
+        return Ledger(ledger).add_outcomes(outcomes)
+    except (CarbonlensError, OSError):
+        pass
+    try:
+        return Ledger(fallback_ledger()).add_outcomes(outcomes)
+    except (CarbonlensError, OSError):
+        return None
+
+
+def fallback_ledger() -> Path:
+    """Return the folder that takes runs whose own ledger cannot be written.
+
+    Raises:
+        OSError: If not even a temporary folder can be made.
+    """
+    return state_dir() / "ledger"
+
+
+def is_recorded(run_id: str, ledger: Path) -> bool:
+    """Tell whether a ledger holds a live run's record already."""
+    return any((ledger / "runs").glob(f"*/{run_id}.json"))
+
+
+def _append(run: Run, ledger: Path) -> Run:
+    try:
+        Ledger(ledger).append(run)
+    except RecordError:
+        renamed = new_run_id(time.time_ns() // 1_000_000)
+        run = msgspec.structs.replace(run, run_id=renamed, supersedes=run.run_id)
+        Ledger(ledger).append(run)
+    return run
+
+
+def _reason(error: CarbonlensError | OSError) -> str:
+    if isinstance(error, CarbonlensError):
+        return f"{error.where}: {error.what}" if error.where else error.what
+    return error.strerror or type(error).__name__

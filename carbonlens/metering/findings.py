@@ -1,0 +1,151 @@
+"""Findings of measuring, one function a code (CL1xx), so that a code has one meaning."""
+
+from __future__ import annotations
+
+from carbonlens.domain.finding import Finding
+
+
+def accelerator_unmeasured(what: str) -> Finding:
+    """An accelerator is there and nothing reads it: the total is a lower bound."""
+    return Finding(
+        code="CL101",
+        severity="warning",
+        message=f"{what} present but not measured: its energy is unknown and the total is a lower bound",
+        mend="hide it from the work (CUDA_VISIBLE_DEVICES=) if the work does not use it",
+        subject="energy.gpu",
+    )
+
+
+def unknown_cpu_family(name: str | None, factor_95: float) -> Finding:
+    """The CPU is not in the table: the average over all servers was used."""
+    return Finding(
+        code="CL102",
+        severity="warning",
+        message=(
+            f"no power figures for the CPU '{name or 'unknown'}': "
+            f"the average over all servers is used, x/: {factor_95:.1f}"
+        ),
+        mend="give the machine a wall meter or use one with RAPL",
+        subject="energy.cpu",
+    )
+
+
+def whole_machine_counter(what: str) -> Finding:
+    """A counter of the whole machine also holds other work."""
+    return Finding(
+        code="CL103",
+        severity="info",
+        message=f"{what} counts the whole machine: other work meanwhile is in the figure",
+        mend="keep the machine free of other work, or compare CPU time",
+        subject="energy.cpu",
+    )
+
+
+def memory_unmeasured() -> Finding:
+    """No counter for memory beside the package's: the total is a lower bound."""
+    return Finding(
+        code="CL104",
+        severity="warning",
+        message="the machine has no memory energy counter: memory is unknown and the total is a lower bound",
+        mend="use a wall meter for a complete figure",
+        subject="energy.ram",
+    )
+
+
+def reading_incomplete(device: str, covered_s: float, window_s: float) -> Finding:
+    """A source gave no valid reading for part of the window."""
+    return Finding(
+        code="CL105",
+        severity="warning",
+        message=(
+            f"{device} was read over {covered_s:.3g} s of {window_s:.3g} s: its energy is a lower bound"
+        ),
+        mend="see carbonlens doctor for the source's state",
+        subject=device,
+    )
+
+
+def recovered(last_sample_s: float) -> Finding:
+    """The writer of a journal ended without sealing its run."""
+    return Finding(
+        code="CL106",
+        severity="warning",
+        message=(
+            f"the process ended without closing the run: it counts up to its last sample "
+            f"at {last_sample_s:.3g} s, and what came later is not in it"
+        ),
+        mend="run the work again for a complete figure",
+    )
+
+
+def journal_damaged(lines: int) -> Finding:
+    """Lines of a journal failed their checksum and were left out."""
+    return Finding(
+        code="CL107",
+        severity="warning",
+        message=f"{lines} damaged line(s) of the journal were left out",
+        mend="check the disk if it happens again",
+    )
+
+
+def overlapping_windows() -> Finding:
+    """Two windows of one process overlapped and neither encloses the other."""
+    return Finding(
+        code="CL108",
+        severity="warning",
+        message="another window of this process overlapped: both hold the CPU time of the whole process",
+        mend="nest the windows, or track the work in processes of their own",
+        subject="energy.cpu",
+    )
+
+
+def processes_outlived(count: int) -> Finding:
+    """Processes of a command went on after it ended."""
+    return Finding(
+        code="CL109",
+        severity="info",
+        message=f"{count} process(es) went on after the command: counted up to its end",
+        mend="keep the work in the foreground to count all of it",
+    )
+
+
+def record_ignored(what: str, reason: str) -> Finding:
+    """Something the user recorded could not be used; the work was not disturbed."""
+    return Finding(
+        code="CL110",
+        severity="warning",
+        message=f"{what} was not recorded: {reason}",
+        mend="pass numbers of the documented kind",
+        subject=what,
+    )
+
+
+def no_journal(reason: str) -> Finding:
+    """There was no journal: a killed process would have lost this run."""
+    return Finding(
+        code="CL111",
+        severity="info",
+        message=f"no journal was kept ({reason}): a killed process would have lost this run",
+        mend="make the state folder writable (XDG_STATE_HOME)",
+    )
+
+
+def written_elsewhere(reason: str) -> Finding:
+    """The ledger could not be written; the run lies in the fallback."""
+    return Finding(
+        code="CL112",
+        severity="warning",
+        message=f"the ledger could not be written ({reason}): the run was kept in the state folder",
+        mend="make the ledger writable and import the fallback ledger",
+    )
+
+
+def sensor_stalled(device: str) -> Finding:
+    """A source did not answer in time and was not waited for."""
+    return Finding(
+        code="CL113",
+        severity="warning",
+        message=f"{device} did not answer in time and was not waited for",
+        mend="see carbonlens doctor for the source's state",
+        subject=device,
+    )

@@ -1,0 +1,85 @@
+"""This host and this process: stable ids, and whether another process still lives."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from carbonlens.domain.identity import sha256_hex, uuid7
+
+_MACHINE_ID_FILES = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+_BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
+_PROC = Path("/proc")
+_ID_LENGTH = 32
+
+
+class Host(msgspec.Struct, frozen=True, kw_only=True):
+    """Pseudonyms of the machine: hashes, from which no name can be read.
+
+    Attributes:
+        host_id: Machine and boot: device counters and pids are comparable
+            within it.
+        machine: The machine alone, stable over reboots.
+        pid_namespace: Where process ids mean the same thing; empty when unknown.
+    """
+
+    host_id: str
+    machine: str
+    pid_namespace: str
+
+
+@cache
+def this_host() -> Host:
+    """Return the host's pseudonyms, computed once a process."""
+    machine_id = next((t for t in map(_text, _MACHINE_ID_FILES) if t), "") or os.uname().nodename
+    boot_id = _text(_BOOT_ID_FILE)
+    return Host(
+        host_id=_pseudonym(machine_id, boot_id),
+        machine=_pseudonym(machine_id),
+        pid_namespace=_link(_PROC / "self" / "ns" / "pid"),
+    )
+
+
+def new_run_id(unix_ms: int) -> str:
+    """Return a fresh UUIDv7 for a run that starts at this time."""
+    return uuid7(unix_ms, os.urandom(10))
+
+
+def process_start_ticks(pid: int) -> int | None:
+    """Return when a process started, in clock ticks since boot.
+
+    Pid and start time together name a process for the life of a boot.
+
+    Returns:
+        ``None`` when there is no such process, or it is dead and unreaped.
+    """
+    try:
+        stat = (_PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        return None
+    # The name stands in parentheses and may hold spaces and parentheses itself.
+    fields = stat[stat.rfind(b")") + 2 :].split()
+    if fields[0] in {b"Z", b"X"}:
+        return None
+    return int(fields[19])
+
+
+def _pseudonym(*parts: str) -> str:
+    return sha256_hex("\n".join(("carbonlens host", *parts)).encode())[:_ID_LENGTH]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _link(path: Path) -> str:
+    try:
+        return str(path.readlink())
+    except OSError:
+        return ""

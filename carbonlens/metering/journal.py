@@ -1,0 +1,241 @@
+"""The journal: what a run has seen so far, on disk, line by line.
+
+One JSON object a line, ``{"crc":"89abcdef","at":...}``, the checksum being the
+CRC-32 of the bytes after it. Whole lines go out by one ``os.write``, so that a
+killed process leaves whole lines; ``fdatasync`` every few seconds is for the
+machine that loses power. The header stands twice, because nothing can be
+recovered without it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import zlib
+from collections.abc import Iterable
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.latency import Latency
+from carbonlens.domain.run import Quality, Run
+from carbonlens.metering.host import process_start_ticks, this_host
+from carbonlens.metering.sealing import Sample
+from carbonlens.metering.sensors import SensorInfo
+
+SUFFIX: Final = ".jsonl"
+_PREFIX: Final = b'{"crc":"'
+_MIDDLE: Final = b'","line":'
+_HEADER_COPIES: Final = 2
+_VERSION: Final = 1
+
+
+class Writer(msgspec.Struct, frozen=True, kw_only=True):
+    """The process that writes a journal; pid and start name it for the life of a boot."""
+
+    pid: int
+    start_ticks: int | None
+    host_id: str
+    machine: str
+    pid_namespace: str
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header"):
+    """First line: everything needed to seal the run without its process.
+
+    Attributes:
+        ledger: Folder the run is meant for.
+        run: What is known from the start, with status ``running``.
+        unmeasured: Accelerators present that no sensor reads.
+    """
+
+    version: int = _VERSION
+    writer: Writer
+    ledger: str
+    run: Run
+    sensors: tuple[SensorInfo, ...]
+    unmeasured: tuple[str, ...] = ()
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the user recorded of a run so far; each line of it replaces the last."""
+
+    units: Decimal | None = None
+    quality: tuple[Quality, ...] = ()
+    latency: Latency | None = None
+    model_bytes: int | None = None
+    macs_per_unit: int | None = None
+    findings: tuple[Finding, ...] = ()
+
+    def onto(self, run: Run) -> Run:
+        """Return the run with these facts, its own kept where nothing was recorded."""
+        return msgspec.structs.replace(
+            run,
+            units=run.units if self.units is None else self.units,
+            quality=self.quality or run.quality,
+            latency=self.latency or run.latency,
+            model_bytes=self.model_bytes or run.model_bytes,
+            macs_per_unit=self.macs_per_unit or run.macs_per_unit,
+            findings=(*run.findings, *self.findings),
+        )
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True, tag="sample", omit_defaults=True):
+    """One sample, and what the user recorded, where that changed since the last line."""
+
+    sample: Sample
+    facts: Facts | None = None
+
+
+class Journal(msgspec.Struct, frozen=True, kw_only=True):
+    """A journal as far as it could be read.
+
+    Attributes:
+        header: ``None`` when both copies are damaged.
+        damaged: Lines that failed their checksum, the torn last one included.
+    """
+
+    header: Header | None
+    samples: tuple[Sample, ...]
+    facts: Facts
+    damaged: int
+
+
+class JournalWriter:
+    """Appends to one journal file.
+
+    Args:
+        folder: Where journals of this user and host lie.
+        header: First line.
+
+    Raises:
+        OSError: If the file cannot be made.
+    """
+
+    def __init__(self, folder: Path, header: Header) -> None:
+        """Make the file under a hidden name, and show it once the header is in."""
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path = folder / f"{header.run.run_id}{SUFFIX}"
+        hidden = folder / f".{header.run.run_id}{SUFFIX}"
+        # Error texts and tags are the user's own: nobody else reads them.
+        self._handle: int | None = os.open(
+            hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600
+        )
+        os.write(self._handle, encode_line(header) * _HEADER_COPIES)
+        hidden.rename(self.path)
+
+    def append(self, look: Look) -> None:
+        """Write one sample; nothing happens once the journal is closed.
+
+        Raises:
+            OSError: If the disk is full or gone.
+        """
+        if self._handle is not None:
+            os.write(self._handle, encode_line(look))
+
+    def sync(self) -> None:
+        """Have the kernel put what was written on the disk.
+
+        Raises:
+            OSError: If the disk is gone.
+        """
+        if self._handle is not None:
+            os.fdatasync(self._handle)
+
+    def close(self) -> None:
+        """Close the file and leave it where it is."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
+
+    def discard(self) -> None:
+        """Close and remove the file, after its run was sealed."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+
+def this_writer() -> Writer:
+    """Return this process as a journal's header names it."""
+    host = this_host()
+    pid = os.getpid()
+    return Writer(
+        pid=pid,
+        start_ticks=process_start_ticks(pid),
+        host_id=host.host_id,
+        machine=host.machine,
+        pid_namespace=host.pid_namespace,
+    )
+
+
+def encode_line(record: Header | Look) -> bytes:
+    """Return one line of the journal, newline included."""
+    body = msgspec.json.encode(record)
+    return b"%s%08x%s%s}\n" % (_PREFIX, zlib.crc32(body), _MIDDLE, body)
+
+
+def decode_line(line: bytes) -> Header | Look | None:
+    """Return a line's record; ``None`` when it is torn or damaged."""
+    body_at = len(_PREFIX) + 8 + len(_MIDDLE)
+    body = line[body_at:-1]
+    if not (
+        line.startswith(_PREFIX) and line.endswith(b"}") and line[body_at - len(_MIDDLE) : body_at] == _MIDDLE
+    ):
+        return None
+    if line[len(_PREFIX) : len(_PREFIX) + 8] != b"%08x" % zlib.crc32(body):
+        return None
+    try:
+        record: Header | Look = _DECODER.decode(body)
+    except msgspec.MsgspecError:
+        # The checksum holds, so this is a line of a newer version.
+        return None
+    return record
+
+
+def read(path: Path) -> Journal:
+    """Read a journal as far as it is sound.
+
+    Raises:
+        OSError: If the file cannot be read at all.
+    """
+    return parse(path.read_bytes().split(b"\n"))
+
+
+def read_header(path: Path) -> Header | None:
+    """Return a journal's header without reading its samples; ``None`` when both copies are damaged.
+
+    Raises:
+        OSError: If the file cannot be read.
+    """
+    with path.open("rb") as stream:
+        for line in itertools.islice(stream, _HEADER_COPIES):
+            record = decode_line(line.rstrip(b"\n"))
+            if isinstance(record, Header):
+                return record
+    return None
+
+
+def parse(lines: Iterable[bytes]) -> Journal:
+    """Read a journal's lines; damaged ones are counted and left out."""
+    header: Header | None = None
+    samples: list[Sample] = []
+    facts = Facts()
+    damaged = 0
+    for line in lines:
+        if not line:
+            continue
+        record = decode_line(line)
+        if record is None:
+            damaged += 1
+        elif isinstance(record, Header):
+            header = header or record
+        else:
+            samples.append(record.sample)
+            facts = record.facts or facts
+    samples.sort(key=lambda s: s.t_us)
+    return Journal(header=header, samples=tuple(samples), facts=facts, damaged=damaged)
+
+
+_DECODER: Final = msgspec.json.Decoder(Header | Look)

@@ -1,0 +1,33 @@
+"""What measuring may print: one line on stderr when a run did not reach its ledger."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from carbonlens.metering.deposit import Deposit
+
+_told: set[Path] = set()
+
+
+def tell_fault(stored: Deposit, wanted: Path) -> None:
+    """Say once a ledger, on stderr, where a run went instead; silent when all went well."""
+    if stored.fault is None or wanted in _told:
+        return
+    _told.add(wanted)
+    where = f"kept in {stored.ledger}" if stored.ledger is not None else "not kept"
+    tell(f"the ledger {wanted} could not be written ({stored.fault}); run {where}")
+
+
+def tell_unmeasured(fault: str) -> None:
+    """Say on stderr that a run could not be measured."""
+    tell(f"this run was not measured ({fault.partition(chr(10))[0][:200]})")
+
+
+def tell(line: str) -> None:
+    """Write one line on stderr, if there is a stderr."""
+    try:
+        sys.stderr.write(f"carbonlens: {line}\n")
+    except (OSError, ValueError, AttributeError):
+        # A closed or missing stderr (a service) must not end the user's work.
+        return

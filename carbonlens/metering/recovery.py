@@ -1,0 +1,193 @@
+"""Recovery: seal the journals of processes that ended without doing so.
+
+A journal is claimed by renaming it, which only one process can do; the claim's
+name tells who holds it, so that the claim of a process that died is claimed anew.
+Journals whose writer this process cannot judge (another host, boot or container,
+by way of a shared home directory) are left alone; those of an earlier boot of
+this machine, or of another container on it, once they have been silent for long.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from carbonlens.domain.run import Run
+from carbonlens.metering import findings
+from carbonlens.metering.deposit import Deposit, deposit, fallback_ledger, is_recorded
+from carbonlens.metering.host import process_start_ticks, this_host
+from carbonlens.metering.journal import SUFFIX, Header, Journal, Writer, read, read_header
+from carbonlens.metering.sealing import seal
+from carbonlens.metering.session import journal_folder, sealed_run
+from carbonlens.metering.threads import start_beside
+
+SILENT_S: Final = 900.0
+"""A journal is written every 30 s at least: one this old has no writer any more."""
+
+_CLAIM: Final = ".claim-"
+_DAMAGED: Final = "damaged"
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """A run whose process lives: what was known at its start, and where it will go."""
+
+    run: Run
+    ledger: Path
+
+
+class Recovery(msgspec.Struct, frozen=True, kw_only=True):
+    """What a recovery found.
+
+    Attributes:
+        recovered: Runs that were sealed, and where they lie.
+        running: Runs whose process lives.
+        damaged: Journals without a readable header, moved aside.
+    """
+
+    recovered: tuple[Deposit, ...] = ()
+    running: tuple[Running, ...] = ()
+    damaged: tuple[Path, ...] = ()
+
+
+def recover(folder: Path | None = None) -> Recovery:
+    """Seal every journal whose writer is gone.
+
+    Safe to call from several processes at once. A journal that cannot be read or
+    sealed now stays for the next time.
+
+    Args:
+        folder: Folder of the journals; this user's on this host by default.
+    """
+    recovered: list[Deposit] = []
+    running: list[Running] = []
+    damaged: list[Path] = []
+    for path in _journals(folder):
+        try:
+            header = read_header(path)
+            if header is None:
+                damaged += _set_aside(path)
+            elif _is_orphan(header.writer, path):
+                recovered += _seal(path)
+            else:
+                running.append(Running(run=header.run, ledger=Path(header.ledger)))
+        except OSError:
+            # Another process took it, or it cannot be read now.
+            continue
+    return Recovery(recovered=tuple(recovered), running=tuple(running), damaged=tuple(damaged))
+
+
+def recover_beside(folder: Path | None = None) -> threading.Thread | None:
+    """Recover in a thread beside the user's work; ``None`` when there is nothing to look at.
+
+    What the thread has not finished when the process ends stays for the next time.
+
+    Args:
+        folder: Folder of the journals; this user's on this host by default.
+    """
+    if next(_journals(folder), None) is None:
+        return None
+    return start_beside(lambda: recover(folder), "carbonlens-recovery")
+
+
+def _journals(folder: Path | None) -> Iterator[Path]:
+    try:
+        entries = sorted(os.scandir(folder or journal_folder()), key=lambda e: e.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.name.endswith(SUFFIX) or (_CLAIM in entry.name and _claimer_is_gone(entry.name)):
+            yield Path(entry.path)
+
+
+def _is_orphan(writer: Writer, path: Path) -> bool:
+    """Tell whether a journal's writer is known to be gone."""
+    host = this_host()
+    if writer.machine != host.machine:
+        return False
+    same_pids = (writer.host_id, writer.pid_namespace) == (host.host_id, host.pid_namespace)
+    if same_pids and writer.start_ticks is not None:
+        return process_start_ticks(writer.pid) != writer.start_ticks
+    return time.time() - path.stat().st_mtime > SILENT_S
+
+
+def _seal(path: Path) -> list[Deposit]:
+    claimed = _claim(path)
+    journal = read(claimed)
+    header = journal.header
+    if header is None:
+        return []
+    ledger = Path(header.ledger)
+    if any(is_recorded(header.run.run_id, place) for place in (ledger, fallback_ledger())):
+        # Its process was killed between storing the run and removing the journal.
+        claimed.unlink(missing_ok=True)
+        return []
+    stored = deposit(recovered_run(header, journal), ledger)
+    if stored.ledger is None:
+        claimed.rename(path.with_name(_plain(path.name)))
+        return []
+    claimed.unlink(missing_ok=True)
+    return [stored]
+
+
+def recovered_run(header: Header, journal: Journal) -> Run:
+    """Return the run a journal holds, up to its last sample.
+
+    Args:
+        header: The journal's header.
+        journal: Its samples.
+    """
+    window_us = journal.samples[-1].t_us if journal.samples else 0
+    sealed = seal(
+        header.sensors,
+        journal.samples,
+        start_us=header.run.start_us or 0,
+        window_us=window_us,
+        unmeasured=header.unmeasured,
+        hardware=header.run.hardware,
+    )
+    notes = [findings.recovered(window_us / 1e6)]
+    if journal.damaged:
+        notes.append(findings.journal_damaged(journal.damaged))
+    return sealed_run(header.run, journal.facts, sealed, window_us, "recovered", notes)
+
+
+def _claim(path: Path) -> Path:
+    """Take a journal for this process.
+
+    Raises:
+        FileNotFoundError: If another process was quicker.
+    """
+    pid = os.getpid()
+    claim = f"{_CLAIM}{pid}-{process_start_ticks(pid)}-{this_host().host_id}"
+    claimed = path.with_name(_plain(path.name) + claim)
+    path.rename(claimed)
+    return claimed
+
+
+def _plain(name: str) -> str:
+    return name.partition(_CLAIM)[0]
+
+
+def _claimer_is_gone(name: str) -> bool:
+    pid, _, rest = name.partition(_CLAIM)[2].partition("-")
+    ticks, _, host_id = rest.partition("-")
+    if host_id != this_host().host_id or not pid.isdecimal():
+        return False
+    return str(process_start_ticks(int(pid))) != ticks
+
+
+def _set_aside(path: Path) -> list[Path]:
+    """Move a journal without a header away, once nobody can be writing it any more."""
+    if time.time() - path.stat().st_mtime <= SILENT_S:
+        return []
+    aside = path.parent / _DAMAGED
+    aside.mkdir(exist_ok=True, mode=0o700)
+    return [path.rename(aside / path.name)]

@@ -1,0 +1,122 @@
+"""The sampler: one background thread a process that looks at all open sessions.
+
+Once a second is enough: CPU time and energy counters are cumulative, so that the
+edges of a window, read by the caller itself, carry its energy, and the samples
+between serve the journal and the split over hours. A session an hour old is
+looked at less often (its age / 3600, at most every 30 s, which is short against
+the quickest counter wrap).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Final, Protocol
+
+from carbonlens.metering.threads import start_beside
+
+PERIOD_S: Final = 1.0
+MAX_PERIOD_S: Final = 30.0
+SYNC_S: Final = 5.0
+"""Every so often a journal is put on the disk, for the machine that loses power."""
+
+_AGE_SHARE: Final = 1 / 3600
+_IDLE_S: Final = 10.0
+_SHORTEST_WAIT_S: Final = 0.02
+
+
+class Sampled(Protocol):
+    """What the sampler needs of a session."""
+
+    def sample(self) -> None:
+        """Look at the sensors and write the journal; raises nothing."""
+        ...
+
+    def sync(self) -> None:
+        """Put the journal on the disk; raises nothing."""
+        ...
+
+    def abandon(self) -> None:
+        """Forget everything: this process is a fork of the one that measures."""
+        ...
+
+
+class _Entry:
+    """A session with its times of the next look and the next sync."""
+
+    def __init__(self, session: Sampled, now: float) -> None:
+        self.session = session
+        self.since = now
+        self.due = now + PERIOD_S
+        self.sync_due = now + SYNC_S
+
+
+class Sampler:
+    """Looks at sessions in a daemon thread, which ends when there are none."""
+
+    def __init__(self) -> None:
+        """Start without a thread."""
+        self._lock = threading.Lock()
+        self._entries: dict[int, _Entry] = {}
+        self._thread: threading.Thread | None = None
+
+    def add(self, session: Sampled) -> None:
+        """Look at a session from now on."""
+        with self._lock:
+            self._entries[id(session)] = _Entry(session, time.monotonic())
+            if self._thread is None:
+                self._thread = start_beside(self._loop, "carbonlens-sampler")
+
+    def remove(self, session: Sampled) -> None:
+        """Look at a session no more; one look may still be under way."""
+        with self._lock:
+            self._entries.pop(id(session), None)
+
+    def abandon(self) -> None:
+        """Drop all sessions without closing them (in a forked child)."""
+        entries, self._entries = self._entries, {}
+        for entry in entries.values():
+            entry.session.abandon()
+
+    def _loop(self) -> None:
+        idle_since = time.monotonic()
+        while True:
+            now = time.monotonic()
+            with self._lock:
+                entries = list(self._entries.values())
+                if entries:
+                    idle_since = now
+                elif now - idle_since > _IDLE_S:
+                    self._thread = None
+                    return
+            for entry in entries:
+                if entry.due <= now:
+                    entry.session.sample()
+                    entry.due = now + period_s(now - entry.since)
+                if entry.sync_due <= now:
+                    entry.session.sync()
+                    entry.sync_due = now + SYNC_S
+            soonest = min((e.due for e in entries), default=now + PERIOD_S)
+            time.sleep(min(max(soonest - time.monotonic(), _SHORTEST_WAIT_S), PERIOD_S))
+
+
+def period_s(age_s: float) -> float:
+    """Return how long to wait for the next look at a session of this age."""
+    return min(max(PERIOD_S, age_s * _AGE_SHARE), MAX_PERIOD_S)
+
+
+def process_sampler() -> Sampler:
+    """Return this process's only sampler."""
+    return _current
+
+
+def _after_fork() -> None:
+    """Give the child a sampler of its own: the parent's thread did not come along."""
+    global _current  # one sampler a process is the point of this module
+    inherited, _current = _current, Sampler()
+    inherited.abandon()
+
+
+_current = Sampler()
+os.register_at_fork(after_in_child=_after_fork)

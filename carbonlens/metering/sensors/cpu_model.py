@@ -1,0 +1,78 @@
+"""CPU model: CPU time of the process tree on its family's power curve (grade D)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from carbonlens.metering import cpu_families
+from carbonlens.metering.process_time import TreeClock
+from carbonlens.metering.sensors import Channel, Probe, SensorInfo
+from carbonlens.signals.cpu_model import CpuCurve
+
+
+class CpuModelSensor:
+    """Reads CPU seconds; always there, so that a run always has its CPU time.
+
+    SPECpower watts are those of a whole server at the plug, hence the boundary
+    ``it`` and no model of memory beside it.
+
+    Args:
+        clock: Whose CPU time to read; this process's tree by default.
+        curve: Power curve; that of this machine's CPU family by default.
+    """
+
+    may_block = False
+
+    def __init__(self, clock: TreeClock | None = None, curve: CpuCurve | None = None) -> None:
+        """Look up the machine's curve; nothing is opened."""
+        self._clock = clock or TreeClock()
+        self._info = _info(curve or this_curve())
+
+    @property
+    def info(self) -> SensorInfo:
+        """Describe the readings."""
+        return self._info
+
+    def probe(self) -> Probe:
+        """Name the family that was recognised, or say that none was."""
+        curve = self._info.curve or this_curve()
+        if curve.known:
+            return Probe(usable=True, found=f"{curve.family}, {curve.n} published servers")
+        return Probe(
+            usable=True,
+            found="CPU time",
+            reason="this CPU family is not in the table; the average over all servers is used",
+            mend="measure the wall power once, or use a machine with RAPL",
+        )
+
+    def read(self, *, edge: bool) -> tuple[float | None, ...]:
+        """Return CPU seconds of the process tree."""
+        return (self._clock.read(edge=edge),)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+@cache
+def this_curve() -> CpuCurve:
+    """Return the power curve of this machine's CPU family, looked up once a process."""
+    return cpu_families.curve_for(cpu_families.this_processor())
+
+
+def _info(curve: CpuCurve) -> SensorInfo:
+    return SensorInfo(
+        name="cpu_model",
+        kind="utilisation",
+        unit="s",
+        scope="process",
+        boundary="it",
+        grade="D",
+        update_period_s=0.0,
+        channels=(Channel(device="cpu-time", component="cpu"),),
+        method=(
+            f"CPU time x {curve.full_w_per_thread:.3g} W a thread, "
+            f"{curve.idle_w_per_thread:.3g} W of it own share of idle "
+            f"({curve.family}, whole server; {curve.source})"
+        ),
+        curve=curve,
+    )

@@ -1,0 +1,152 @@
+"""RAPL: energy counters of CPU packages and memory, by Linux powercap (grade B).
+
+Counters are of the whole machine, whoever used it. Package zones hold their cores
+and graphics; ``dram`` zones stand beside them; ``psys`` holds everything again and
+is never added (kernel documentation, power/powercap).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+from carbonlens.metering.sensors import Channel, Probe, SensorInfo
+
+_ZONE: Final = re.compile(r"^intel-rapl:\d+(:\d+)?$")
+_MICRO: Final = 1e-6
+# Counter gain +-5 % at 95 % where nothing better is known (grade B).
+_GAIN_SIGMA: Final = 0.05 / 1.959963984540054
+
+
+class _Zone:
+    """One counter file and what it stands for."""
+
+    def __init__(self, folder: Path, name: str, component: str) -> None:
+        self.folder = folder
+        self.name = name
+        self.component = component
+        self.max_range_j = _max_range_j(folder)
+        self.handle: int | None = None
+
+
+class RaplSensor:
+    """Reads all package and memory counters of a powercap tree.
+
+    Args:
+        root: The tree, ``/sys/class/powercap`` on a real machine.
+    """
+
+    may_block = False
+
+    def __init__(self, root: Path) -> None:
+        """List the zones; counters are opened at the first read."""
+        self._root = root
+        self._zones = _zones(root)
+
+    @property
+    def info(self) -> SensorInfo:
+        """Describe the readings."""
+        return SensorInfo(
+            name="rapl",
+            kind="cumulative",
+            unit="J",
+            scope="machine",
+            boundary="device",
+            grade="B",
+            update_period_s=0.001,
+            channels=tuple(
+                Channel(device=z.name, component=z.component, max_range=z.max_range_j) for z in self._zones
+            ),
+            method="RAPL counters of the whole machine (powercap)",
+            gain_sigma=_GAIN_SIGMA,
+        )
+
+    def probe(self) -> Probe:
+        """Try each package's counter."""
+        if not self._zones:
+            return Probe(
+                usable=False,
+                found="no RAPL zones",
+                reason="virtual machines and most ARM servers show none",
+            )
+        names = ", ".join(z.name for z in self._zones)
+        for zone in self._zones:
+            counter = zone.folder / "energy_uj"
+            try:
+                counter.read_bytes()
+            except PermissionError:
+                return Probe(
+                    usable=False,
+                    found=names,
+                    reason=f"{counter} can be read by root only (CVE-2020-8694)",
+                    mend=f"ask an administrator for: chmod a+r {counter}",
+                )
+            except OSError as error:
+                return Probe(usable=False, found=names, reason=f"{counter} cannot be read ({error.strerror})")
+        return Probe(usable=True, found=names)
+
+    def read(self, *, edge: bool) -> tuple[float | None, ...]:
+        """Return joules a zone; ``None`` for a zone that cannot be read now.
+
+        Raises:
+            OSError: If no zone can be read.
+        """
+        del edge  # a read costs microseconds: no need to spare it between edges
+        values = tuple(_read_j(zone) for zone in self._zones)
+        if all(v is None for v in values):
+            raise OSError("no RAPL counter could be read")
+        return values
+
+    def close(self) -> None:
+        """Close the counters."""
+        for zone in self._zones:
+            if zone.handle is not None:
+                os.close(zone.handle)
+                zone.handle = None
+
+
+def _zones(root: Path) -> tuple[_Zone, ...]:
+    """Return packages and memory, each physical counter once."""
+    found: dict[str, _Zone] = {}
+    try:
+        folders = sorted(f for f in root.iterdir() if _ZONE.match(f.name))
+    except OSError:
+        return ()
+    for folder in folders:
+        name = _text(folder / "name")
+        if name is None or not (folder / "energy_uj").exists():
+            continue
+        if name.startswith("package-"):
+            # Mirrored dies carry the same name: they show one counter twice.
+            found.setdefault(name, _Zone(folder, name, "cpu"))
+        elif name == "dram":
+            parent = _text(root / folder.name.rpartition(":")[0] / "name") or folder.name
+            found.setdefault(f"dram of {parent}", _Zone(folder, f"dram of {parent}", "ram"))
+    return tuple(found.values())
+
+
+def _max_range_j(folder: Path) -> float | None:
+    text = _text(folder / "max_energy_range_uj")
+    try:
+        value = int(text or "0")
+    except ValueError:
+        return None
+    return value * _MICRO if value > 0 else None
+
+
+def _read_j(zone: _Zone) -> float | None:
+    try:
+        if zone.handle is None:
+            zone.handle = os.open(zone.folder / "energy_uj", os.O_RDONLY | os.O_CLOEXEC)
+        return int(os.pread(zone.handle, 32, 0)) * _MICRO
+    except (OSError, ValueError):
+        return None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text("ascii").strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None

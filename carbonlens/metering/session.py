@@ -1,0 +1,331 @@
+"""A session: one window over which a run is measured, journalled and sealed."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from carbonlens._version import __version__
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.run import Conditions, Origin, Run
+from carbonlens.domain.units import US_PER_S, RunStatus
+from carbonlens.ledger.location import state_dir
+from carbonlens.metering import findings, process_time
+from carbonlens.metering.cpu_families import this_processor
+from carbonlens.metering.deposit import Deposit, deposit, deposit_outcomes
+from carbonlens.metering.host import new_run_id, this_host
+from carbonlens.metering.journal import Facts, Header, JournalWriter, Look, this_writer
+from carbonlens.metering.patience import PatientSensor
+from carbonlens.metering.recorder import Recorder
+from carbonlens.metering.sampler import process_sampler
+from carbonlens.metering.sealing import Sample, Sealed, Values, seal
+from carbonlens.metering.sensors import Sensor
+from carbonlens.metering.sensors.discovery import Watch
+
+ERROR_LENGTH: Final = 200
+_LOCK_WAIT_S: Final = 0.05
+"""The longest the user's thread waits for the sampler to finish a look."""
+
+
+class Session:
+    """Measures from ``start`` to ``finish``.
+
+    Args:
+        run: What is known of the run beforehand, with status ``running``.
+        watch: What to look at.
+        ledger: Folder the sealed run is meant for.
+        recorder: Where the user's own figures are collected.
+        journal_folder: Where the journal lies; the state folder by default.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        watch: Watch,
+        ledger: Path,
+        *,
+        recorder: Recorder | None = None,
+        journal_folder: Path | None = None,
+    ) -> None:
+        """Prepare; nothing is read or written yet."""
+        self.run = run
+        self.recorder = recorder or Recorder()
+        self._sensors = tuple(PatientSensor(s) if s.may_block else s for s in watch.sensors)
+        self._unmeasured = watch.unmeasured
+        self._of_children = watch.of_children
+        self._infos = tuple(s.info for s in watch.sensors)
+        self._ledger = ledger
+        self._journal_folder = journal_folder
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._samples: list[Sample] = []
+        self._journal: JournalWriter | None = None
+        self._journalled = 0
+        self._notes: list[Finding] = []
+        self._open = False
+        self._start_ns = 0
+        self._steal_s: float | None = None
+        self._peak_before = 0
+
+    @property
+    def is_ours(self) -> bool:
+        """False in a forked child, where the session must do nothing."""
+        return os.getpid() == self._pid
+
+    def start(self) -> None:
+        """Open the journal, take the first readings, and have the sampler go on."""
+        self._journal = self._open_journal()
+        self._steal_s = process_time.steal_s()
+        self._peak_before = process_time.peak_rss_bytes(of_children=self._of_children)
+        self._open = True
+        self._start_ns = time.monotonic_ns()
+        self._look(edge=True)
+        process_sampler().add(self)
+
+    def sample(self) -> None:
+        """Look at the sensors between the edges; called by the sampler."""
+        if self.is_ours and self._lock.acquire(timeout=_LOCK_WAIT_S):
+            try:
+                if self._open:
+                    self._look(edge=False)
+            finally:
+                self._lock.release()
+
+    def sync(self) -> None:
+        """Put the journal on the disk; called by the sampler."""
+        journal = self._journal
+        if journal is not None and self.is_ours:
+            try:
+                journal.sync()
+            except OSError as error:
+                self._journal_broke(error)
+
+    def abandon(self) -> None:
+        """Let go of the journal in a forked child, which must not write to it."""
+        self._open = False
+        if self._journal is not None:
+            self._journal.close()
+
+    def note(self, finding: Finding) -> None:
+        """Add a finding to the run."""
+        self._notes.append(finding)
+
+    def finish(
+        self,
+        status: RunStatus = "complete",
+        *,
+        error: str | None = None,
+        exit_code: int | None = None,
+    ) -> Deposit:
+        """Take the last readings, seal the run and store it.
+
+        Args:
+            status: How the work ended.
+            error: What it ended with; shortened to one line.
+            exit_code: Of the process, where there was one.
+        """
+        locked = self._lock.acquire(timeout=_LOCK_WAIT_S)
+        try:
+            if self._open:
+                self._look(edge=True)
+            self._open = False
+        finally:
+            if locked:
+                self._lock.release()
+        process_sampler().remove(self)
+        self._close_sensors()
+        self.run = self._sealed_run(status, error, exit_code)
+        stored = deposit(self.run, self._ledger)
+        self.run = stored.run
+        if self._journal is not None:
+            # A run that lies in no ledger keeps its journal, to be recovered later.
+            (self._journal.discard if stored.ledger is not None else self._journal.close)()
+        return stored
+
+    def _close_sensors(self) -> None:
+        for sensor in self._sensors:
+            if isinstance(sensor, PatientSensor) and sensor.stalled:
+                self.note(findings.sensor_stalled(sensor.info.name))
+            try:
+                sensor.close()
+            except Exception:  # noqa: BLE001, S112  # law 8: a driver that fails to close has given its readings
+                continue
+
+    def _look(self, *, edge: bool) -> None:
+        values = tuple(_read(sensor, edge=edge) for sensor in self._sensors)
+        t_us = (time.monotonic_ns() - self._start_ns) // 1000
+        if not self._samples:
+            # The window begins with the first readings, whatever they took.
+            self._start_ns += t_us * 1000
+            t_us = 0
+        rss = None if self._of_children else process_time.rss_bytes()
+        sample = Sample(t_us=t_us, values=values, rss_bytes=rss)
+        self._samples.append(sample)
+        self._write(sample)
+
+    def _write(self, sample: Sample) -> None:
+        if self._journal is None:
+            return
+        version = self.recorder.version
+        facts = self.recorder.facts() if version != self._journalled else None
+        try:
+            self._journal.append(Look(sample=sample, facts=facts))
+            self._journalled = version
+        except OSError as error:
+            self._journal_broke(error)
+
+    def _open_journal(self) -> JournalWriter | None:
+        header = Header(
+            writer=this_writer(),
+            ledger=str(self._ledger),
+            run=self.run,
+            sensors=self._infos,
+            unmeasured=self._unmeasured,
+        )
+        try:
+            return JournalWriter(self._journal_folder or journal_folder(), header)
+        except OSError as error:
+            self._journal_broke(error)
+            return None
+
+    def _journal_broke(self, error: OSError) -> None:
+        self.note(findings.no_journal(error.strerror or type(error).__name__))
+        if self._journal is not None:
+            self._journal.close()
+
+    def _sealed_run(self, status: RunStatus, error: str | None, exit_code: int | None) -> Run:
+        window_us = self._samples[-1].t_us if self._samples else 0
+        sealed = seal(
+            self._infos,
+            self._samples,
+            start_us=self.run.start_us or 0,
+            window_us=window_us,
+            unmeasured=self._unmeasured,
+            hardware=self.run.hardware,
+        )
+        facts = self.recorder.final_facts(lambda o: deposit_outcomes(o, self._ledger))
+        run = sealed_run(self.run, facts, sealed, window_us, status, self._notes)
+        conditions = msgspec.structs.replace(
+            run.conditions or Conditions(wall_s=window_us / US_PER_S),
+            load_1m=process_time.load_1m(),
+            steal_s=self._steal_in_window(),
+            peak_rss_bytes=self._peak_in_window(),
+        )
+        return msgspec.structs.replace(run, conditions=conditions, error=one_line(error), exit_code=exit_code)
+
+    def _steal_in_window(self) -> float | None:
+        now = process_time.steal_s()
+        if now is None or self._steal_s is None:
+            return None
+        return round(max(now - self._steal_s, 0.0), 6)
+
+    def _peak_in_window(self) -> int | None:
+        """Return the peak within the window: exact if it is the highest so far, else sampled."""
+        peak = process_time.peak_rss_bytes(of_children=self._of_children)
+        if self._of_children:
+            # A child's figure starts from that of the process it was spawned by, so
+            # that nothing is known of one that stayed below it.
+            return peak if peak > max(self._peak_before, process_time.peak_rss_bytes()) else None
+        if peak > self._peak_before:
+            return peak
+        return max((s.rss_bytes for s in self._samples if s.rss_bytes is not None), default=None)
+
+
+def sealed_run(
+    run: Run,
+    facts: Facts,
+    sealed: Sealed,
+    window_us: int,
+    status: RunStatus,
+    notes: Sequence[Finding] = (),
+) -> Run:
+    """Return the finished record of a run from what was sealed.
+
+    Args:
+        run: The record as it was at the start.
+        facts: What the user recorded meanwhile.
+        sealed: Energy of the window.
+        window_us: Length of the window.
+        status: How it ended.
+        notes: Findings beside those of ``facts`` and ``sealed``.
+    """
+    window_s = window_us / US_PER_S
+    covered_s = min(sealed.covered_s, window_s)
+    run = facts.onto(run)
+    return msgspec.structs.replace(
+        run,
+        status=status,
+        end_us=None if run.start_us is None else run.start_us + window_us,
+        duration_s=window_s,
+        energy=sealed.readings,
+        energy_by_hour=sealed.hours,
+        conditions=Conditions(wall_s=window_s, cpu_s=sealed.cpu_s),
+        coverage=covered_s / window_s if window_s > 0 else 1.0,
+        lost_s=round(window_s - covered_s, 6),
+        findings=(*run.findings, *sealed.findings, *notes),
+    )
+
+
+def new_run(instrument: str, *, program: str | None = None, args_sha256: str | None = None) -> Run:
+    """Return a running record of this host and this moment, with a fresh id.
+
+    Args:
+        instrument: What measures, for example ``track``.
+        program: Name of the program, without folders and arguments.
+        args_sha256: Hash of its arguments.
+    """
+    now_us = time.time_ns() // 1000
+    uname = os.uname()
+    return Run(
+        run_id=new_run_id(now_us // 1000),
+        status="running",
+        host_id=this_host().host_id,
+        start_us=now_us,
+        hardware=hardware_name(),
+        origin=Origin(
+            instrument=f"carbonlens {instrument} {__version__}",
+            program=program,
+            args_sha256=args_sha256,
+            python=".".join(map(str, sys.version_info[:3])),
+            platform=f"{uname.sysname} {uname.release} {uname.machine}",
+        ),
+    )
+
+
+@cache
+def hardware_name() -> str | None:
+    """Return the CPU's name and how many of its threads this machine has."""
+    name = this_processor().name
+    threads = os.cpu_count()
+    return None if name is None else f"{name} x{threads}"
+
+
+def journal_folder() -> Path:
+    """Return the folder of this user's journals on this host.
+
+    Raises:
+        OSError: If no folder can be written.
+    """
+    return state_dir() / "journal"
+
+
+def one_line(error: str | None) -> str | None:
+    """Return the first line of an error text, at most 200 characters of it."""
+    if error is None:
+        return None
+    return error.strip().partition("\n")[0].strip()[:ERROR_LENGTH]
+
+
+def _read(sensor: Sensor, *, edge: bool) -> Values:
+    try:
+        return sensor.read(edge=edge)
+    except Exception:  # noqa: BLE001  # law 8: whatever a driver raises is a gap, never the user's error
+        return None

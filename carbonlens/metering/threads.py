@@ -1,0 +1,27 @@
+"""Threads of our own beside the user's work."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+
+
+def start_beside(work: Callable[[], object], name: str) -> threading.Thread:
+    """Start a daemon thread that takes no signals.
+
+    A signal sent to the process must reach the thread the user's program expects
+    it in, or the one that ``carbonlens run`` waits for it in.
+
+    Args:
+        work: What the thread does.
+        name: Shown in debuggers.
+    """
+
+    def quiet() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        work()
+
+    thread = threading.Thread(target=quiet, name=name, daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,1 @@
+"""Render: from a report view to finished HTML and PDF."""

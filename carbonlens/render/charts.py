@@ -1,0 +1,90 @@
+"""Charts: Vega-Lite specifications drawn as SVG, the same bytes in every process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from html import escape
+from types import ModuleType
+
+import msgspec
+
+from carbonlens.render.environment import need, template_file
+from carbonlens.reporting.charts import Spec, drift_spec, forest_spec, waterfall_spec
+from carbonlens.reporting.content import Drift, Forest, ReportView, Waterfall
+
+_VEGA_LITE = "6.4"
+
+
+class Drawing(msgspec.Struct, frozen=True, kw_only=True):
+    """A chart as SVG for paper and, where wanted, for phones."""
+
+    wide: str
+    narrow: str | None = None
+
+
+def draw(view: ReportView, *, sections: tuple[str, ...], narrow: bool) -> dict[str, Drawing | None]:
+    """Return the drawings of the sections by chart name; ``None`` where there is nothing to draw.
+
+    Args:
+        view: The report.
+        sections: Which sections are rendered.
+        narrow: Also draw for phones.
+
+    Raises:
+        MissingExtraError: If vl-convert is not installed.
+    """
+    charts: dict[str, Drawing | None] = {}
+    if "business-case" in sections:
+        waterfall = view.business_case.waterfall
+        charts["waterfall"] = _both("waterfall", waterfall_spec, waterfall, narrow=narrow)
+    if "engineering" in sections:
+        forest, drift = view.engineering.forest, view.engineering.drift
+        charts["forest"] = _both("forest", forest_spec, forest, narrow=narrow)
+        charts["drift"] = _both("drift", drift_spec, drift, narrow=narrow)
+    return charts
+
+
+def _both(
+    name: str, spec: Callable[..., Spec], chart: Waterfall | Forest | Drift | None, *, narrow: bool
+) -> Drawing | None:
+    if chart is None:
+        return None
+    return Drawing(
+        wide=to_svg(spec(chart), chart_id=name, alt=chart.alt),
+        narrow=to_svg(spec(chart, wide=False), chart_id=f"{name}-narrow", alt=chart.alt) if narrow else None,
+    )
+
+
+def to_svg(spec: Spec, *, chart_id: str, alt: str) -> str:
+    """Draw a specification.
+
+    Ids inside the SVG are rewritten with the chart's own prefix, because the
+    converter counts them up over the life of the process. The alternative text
+    becomes the direct ``<title>`` child, which is what a tagged PDF takes it from.
+
+    Args:
+        spec: Vega-Lite specification with its data inside.
+        chart_id: Prefix, unique on the page.
+        alt: The finding in words.
+
+    Raises:
+        MissingExtraError: If vl-convert is not installed.
+    """
+    svg: str = _converter().vegalite_to_svg(spec, vl_version=_VEGA_LITE, allowed_base_urls=[])
+    names = {
+        found: f"{chart_id}-{n}" for n, found in enumerate(dict.fromkeys(re.findall(r'\bid="([^"]+)"', svg)))
+    }
+    for found, name in names.items():
+        svg = svg.replace(f'id="{found}"', f'id="{name}"').replace(f"url(#{found})", f"url(#{name})")
+        svg = svg.replace(f'href="#{found}"', f'href="#{name}"')
+    return re.sub(r"(<svg[^>]*>)", lambda m: f"{m[1]}<title>{escape(alt)}</title>", svg, count=1)
+
+
+@cache
+def _converter() -> ModuleType:
+    """Return vl-convert with our fonts registered, once per process."""
+    converter = need("vl_convert")
+    converter.register_font_directory(str(template_file("fonts/Inter-Regular.ttf").parent))
+    return converter

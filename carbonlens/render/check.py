@@ -1,0 +1,160 @@
+"""Check: a finished page prints the figures of its view, and no other number.
+
+Law 9: every number on the page carries the id of its figure and reads exactly
+as that figure is printed. Numbers may also stand in quoted foreign text (names,
+sources, messages) and in fixed labels (``P95``), which are marked as such.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from html.parser import HTMLParser
+
+from carbonlens.errors import VerificationError
+from carbonlens.reporting.content import Aspect, ReportView
+
+_VOID = frozenset({"meta", "br", "link", "img", "hr", "input", "wbr", "col"})
+_UNREAD = frozenset({"style", "head"})
+_NUMBER = re.compile(r"[0-9]")
+_TOLERANCE = 1e-9
+
+
+class _Element:
+    """An open element, with what its text counts as."""
+
+    def __init__(self, tag: str, attributes: dict[str, str | None], inside: str | None) -> None:
+        self.tag = tag
+        self.figure_id = attributes.get("data-figure")
+        self.aspect = attributes.get("data-aspect") or "text"
+        self.text: list[str] = []
+        if inside is not None:
+            self.role: str | None = inside
+        elif tag in _UNREAD:
+            self.role = "unread"
+        elif tag == "svg":
+            self.role = "chart"
+        elif self.figure_id is not None:
+            self.role = "figure"
+        elif "data-quoted" in attributes or "data-label" in attributes:
+            self.role = "quoted"
+        else:
+            self.role = None
+
+
+class _Reader(HTMLParser):
+    """Collects printed figures, stray numbers and the text of charts."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[_Element] = []
+        self.printed: list[tuple[str, str, str]] = []
+        self.stray: list[str] = []
+        self.charts: list[str] = []
+        self.titles: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _VOID:
+            return
+        inside = self.open[-1].role if self.open else None
+        self.open.append(_Element(tag, dict(attrs), inside))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not any(e.tag == tag for e in self.open):
+            return
+        while self.open:
+            element = self.open.pop()
+            self._close(element)
+            if element.tag == tag:
+                return
+
+    def handle_data(self, data: str) -> None:
+        if not self.open:
+            return
+        element = self.open[-1]
+        if element.role in ("figure", "chart") or element.tag == "title":
+            element.text.append(data)
+        elif element.role is None and _NUMBER.search(data):
+            self.stray.append(data.strip())
+
+    def _close(self, element: _Element) -> None:
+        text = "".join(element.text)
+        if element.tag == "title" and element.role != "chart":
+            self.titles.append(text)
+        elif element.figure_id is not None:
+            self.printed.append((element.figure_id, element.aspect, text))
+        elif element.role == "chart" and text.strip():
+            self.charts.append(text.strip())
+
+
+def check_page(page: str, view: ReportView) -> None:
+    """Refuse a page that disagrees with its view.
+
+    Args:
+        page: The finished HTML.
+        view: What it was made from.
+
+    Raises:
+        VerificationError: If a printed number differs from its figure, has no
+            figure, or if a chart draws another value than its figure has.
+    """
+    reader = _Reader()
+    reader.feed(page)
+    reader.close()
+    for figure_id, aspect, text in reader.printed:
+        _check_printed(view, figure_id, aspect, text)
+    if reader.stray:
+        raise _refusal(f"the number in {reader.stray[0][:80]!r} belongs to no figure", "page")
+    if reader.titles[:1] != [view.title]:
+        raise _refusal("the document's title is not the view's", "title")
+    _check_charts(view)
+    drawn = frozenset(reader.charts)
+    for name, label in _chart_labels(view, page):
+        if label not in drawn:
+            raise _refusal(f"the chart does not show {label!r}", name)
+
+
+def _check_printed(view: ReportView, figure_id: str, aspect: str, text: str) -> None:
+    figure = view.figures.get(figure_id)
+    if figure is None:
+        raise _refusal("printed, but not among the report's figures", figure_id)
+    known: Aspect = aspect if aspect in ("number", "interval", "index") else "text"  # type: ignore[assignment]
+    if text != figure.form(known):
+        raise _refusal(f"printed as {text!r}, computed as {figure.form(known)!r}", figure_id)
+
+
+def _check_charts(view: ReportView) -> None:
+    """Hold the charts' data against the figures they claim to draw."""
+    waterfall = view.business_case.waterfall
+    for bar in waterfall.bars if waterfall else ():
+        if bar.figure_id is None or bar.start is None or bar.end is None:
+            continue
+        _check_drawn(view, bar.figure_id, bar.end - bar.start, bar.text)
+    forest = view.engineering.forest
+    for mean in forest.means if forest else ():
+        _check_drawn(view, mean.figure_id, mean.change, mean.text)
+
+
+def _check_drawn(view: ReportView, figure_id: str, percent: float, text: str) -> None:
+    figure = view.figures.get(figure_id)
+    value = figure.figure.estimate.value if figure else None
+    if figure is None or not text.startswith(figure.text):
+        raise _refusal(f"the chart's label {text!r} is not that of its figure", figure_id)
+    if value is not None and not math.isclose(percent, 100 * value, rel_tol=1e-6, abs_tol=_TOLERANCE):
+        raise _refusal(f"the chart draws {percent} %, the figure is {100 * value} %", figure_id)
+
+
+def _chart_labels(view: ReportView, page: str) -> list[tuple[str, str]]:
+    labels: list[tuple[str, str]] = []
+    waterfall, forest = view.business_case.waterfall, view.engineering.forest
+    if waterfall and 'id="business-case"' in page:
+        labels.extend(("waterfall", bar.text) for bar in waterfall.bars)
+    if forest and 'id="engineering"' in page:
+        labels.extend(("forest", mean.label) for mean in forest.means)
+    return labels
+
+
+def _refusal(what: str, where: str) -> VerificationError:
+    return VerificationError(
+        what, where=where, mend="this is a fault of carbonlens, not of your data; please report it"
+    )

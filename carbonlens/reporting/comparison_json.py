@@ -1,0 +1,192 @@
+"""The machine-readable shape of a comparison, which outside scripts rely on.
+
+Fields may be added; none is renamed. What is unknown is null beside its state;
+no number is ever NaN or infinite, which JSON does not know.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from carbonlens.domain.comparison import (
+    Amounts,
+    ArmMetrics,
+    BreakEven,
+    Comparison,
+    Effect,
+    GateResult,
+    StepResult,
+)
+from carbonlens.domain.estimate import Estimate
+
+SCHEMA: Final = "carbonlens/compare/1"
+
+_AMOUNTS: Final = ("energy_j", "emissions_location_kg", "emissions_market_kg", "embodied_kg", "cost")
+_PARTS: Final = {
+    "j": "energy_j",
+    "location_kg": "emissions_location_kg",
+    "market_kg": "emissions_market_kg",
+    "embodied_kg": "embodied_kg",
+    "cost": "cost",
+}
+
+
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as ``compare --json`` prints it.
+
+    Args:
+        comparison: The result of ``compare_study``.
+    """
+    c = comparison
+    shape = {
+        "schema": SCHEMA,
+        "study": c.study.name,
+        "title": c.study.title,
+        "baseline": c.study.baseline,
+        "unit": c.study.unit,
+        "basis": c.basis,
+        "volume_units": c.study.volume_units,
+        "volume_period": c.study.volume_period,
+        "margin": c.study.margin,
+        "mode": c.mode,
+        "baseline_metrics": None if c.baseline_metrics is None else _metrics(c.baseline_metrics),
+        "baseline_amounts": _amounts(c.baseline_amounts),
+        "final_amounts": _amounts(c.final_amounts),
+        "steps": [_step(s, c.mode) for s in c.steps],
+        "total": {"path": list(c.path), "savings": _amounts(c.total)},
+        "interaction_j": _estimate(c.interaction_j),
+        "effort": {
+            "baseline": _amounts(c.baseline_effort),
+            "accepted": _amounts(c.accepted_effort),
+            "rejected": _amounts(c.rejected_effort),
+        },
+        "break_even": [_break_even(b) for b in c.break_even],
+        "vector": _vector(c),
+        "environment": dict(c.environment),
+        "findings": [msgspec.to_builtins(f) for f in c.findings],
+    }
+    finite: dict[str, Any] = _finite(shape)
+    return finite
+
+
+def _step(step: StepResult, mode: str) -> dict[str, Any]:
+    return {
+        "step": step.step,
+        "title": step.title,
+        "on": list(step.on),
+        "measured_on": step.measured_on,
+        "status": step.status,
+        "energy_per_unit_j": None if step.metrics is None else _estimate(step.metrics.energy_per_unit_j),
+        "vs_previous": _effect(step.vs_previous),
+        "vs_baseline": _effect(step.vs_baseline),
+        "savings": _amounts(step.savings),
+        "attribution": {
+            **_parts("ladder", step.attribution if mode == "ladder" else None),
+            **_parts("shapley", step.attribution if mode == "lattice" else None),
+        },
+        "would_have": _amounts(step.would_have),
+        "verdict": step.verdict,
+        "gates": [_gate(g) for g in step.gates],
+        "decision": step.decision,
+        "reason": step.reason,
+        "reasons": list(step.reasons),
+        "metrics": None if step.metrics is None else _metrics(step.metrics),
+        "effort": _amounts(step.effort),
+        "error": step.error,
+    }
+
+
+def _effect(effect: Effect | None) -> dict[str, Any] | None:
+    if effect is None:
+        return None
+    return {
+        "reference": effect.reference,
+        "ratio": _estimate(effect.ratio),
+        "p_value": effect.p_value,
+        "p_holm": effect.p_holm,
+        "verdict": effect.verdict,
+        "n_rounds": effect.n_rounds,
+        "minimum_detectable": effect.minimum_detectable,
+    }
+
+
+def _amounts(amounts: Amounts | None) -> dict[str, Any]:
+    """Return all measures, null where there is nothing: always an object."""
+    return {name: None if amounts is None else _estimate(getattr(amounts, name)) for name in _AMOUNTS}
+
+
+def _parts(prefix: str, amounts: Amounts | None) -> dict[str, Any]:
+    return {
+        f"{prefix}_{suffix}": None if amounts is None else _estimate(getattr(amounts, name))
+        for suffix, name in _PARTS.items()
+    }
+
+
+def _gate(gate: GateResult) -> dict[str, Any]:
+    return {
+        "name": gate.name,
+        "outcome": gate.outcome,
+        "metric": gate.metric,
+        "kind": gate.kind,
+        "observed": _estimate(gate.observed),
+        "limit": gate.limit,
+        "reason": gate.reason,
+    }
+
+
+def _metrics(metrics: ArmMetrics) -> dict[str, Any]:
+    return {
+        "energy_per_unit_j": _estimate(metrics.energy_per_unit_j),
+        "boundary": metrics.boundary,
+        "cpu_s_per_unit": _estimate(metrics.cpu_s_per_unit),
+        "throughput_per_s": _estimate(metrics.throughput_per_s),
+        "latency_p50_ms": _estimate(metrics.latency_p50_ms),
+        "latency_p95_ms": _estimate(metrics.latency_p95_ms),
+        "latency_p99_ms": _estimate(metrics.latency_p99_ms),
+        "model_bytes": metrics.model_bytes,
+        "macs_per_unit": metrics.macs_per_unit,
+        "quality": {name: _estimate(value) for name, value in metrics.quality.items()},
+        "load_1m_max": metrics.load_1m_max,
+        "steal_s": metrics.steal_s,
+        "rounds": metrics.rounds,
+        "energy_by_round_j": list(metrics.energy_by_round_j),
+    }
+
+
+def _break_even(one: BreakEven) -> dict[str, Any]:
+    return {
+        "measure": one.measure,
+        "outcome": one.outcome,
+        "units": _estimate(one.units),
+        "effort": _estimate(one.effort),
+        "saving_per_unit": _estimate(one.saving_per_unit),
+    }
+
+
+def _vector(comparison: Comparison) -> dict[str, Any]:
+    stated: dict[str, Any] = msgspec.to_builtins(comparison.vector)
+    return {**stated, "example": comparison.vector.example}
+
+
+def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    shape = estimate.as_json()
+    if estimate.value is not None and not math.isfinite(estimate.value):
+        # Beyond any float: nobody knows it, and its interval says nothing.
+        return {**shape, "value": None, "low": None, "high": None, "state": "unknown"}
+    return shape
+
+
+def _finite(shape: Any) -> Any:  # noqa: ANN401 - a JSON value of any kind
+    if isinstance(shape, float):
+        return shape if math.isfinite(shape) else None
+    if isinstance(shape, Mapping):
+        return {key: _finite(value) for key, value in shape.items()}
+    if isinstance(shape, list):
+        return [_finite(value) for value in shape]
+    return shape

@@ -1,0 +1,78 @@
+"""Message: the finding of a comparison as one honest sentence."""
+
+from __future__ import annotations
+
+from carbonlens.reporting.content import Phrase, phrase, quoted
+from carbonlens.reporting.facts import MODELLED, Facts
+from carbonlens.reporting.names import in_words, join_words
+
+
+def headline(facts: Facts) -> Phrase:
+    """Return the message of the report.
+
+    It claims a saving only where the accepted path's interval excludes none.
+    """
+    base = facts.comparison.baseline_amounts
+    if base is None or base.energy_j.value is None:
+        return phrase("The baseline has no energy figure, so no saving can be stated")
+    steps = facts.path_steps
+    if not facts.has_path:
+        return phrase("No step is shown to save energy", _outcomes(facts))
+    saved = facts.reduction()
+    estimate = saved.printed.figure.estimate
+    if estimate.value is None:
+        return phrase(_who(facts), " measured, but the saving of the whole is unknown")
+    if estimate.low is None or estimate.low <= 0:
+        return phrase(_who(facts), " together not shown to save energy", _outcomes(facts))
+    verb = " cuts" if len(steps) == 1 else " cut"
+    return phrase(
+        _who(facts), verb, " energy per ", quoted(facts.unit), " by ", saved.text, _quality_clause(facts)
+    )  # fmt: skip
+
+
+def _who(facts: Facts) -> Phrase:
+    steps = facts.path_steps
+    if len(steps) == 1:
+        return phrase(quoted(facts.name(steps[0].step)))
+    count = in_words(len(steps)).capitalize()
+    return phrase(f"{count} steps" if facts.is_ladder else f"{count} optimizations together")
+
+
+def _outcomes(facts: Facts) -> str:
+    counts = {
+        "rejected": len(facts.with_status("rejected")),
+        "undetermined": len(facts.with_status("undetermined")),
+        "failed to run": len(facts.with_status("failed")),
+    }
+    said = [f"{in_words(n)} {words}" for words, n in counts.items() if n]
+    return f": {join_words(said)}" if said else ""
+
+
+def _quality_clause(facts: Facts) -> str:
+    final = facts.final
+    if final is None:
+        return f"; {in_words(len(facts.adopted))} of them accepted"
+    gates = final.gates
+    if not gates:
+        return "; quality was not gated"
+    if all(g.outcome == "pass" for g in gates):
+        return " within the quality limit" if len(gates) == 1 else " within all quality limits"
+    return "; not every quality limit is met"
+
+
+def evidence(facts: Facts) -> Phrase:
+    """Return what the absolute figures rest on, in one or two sentences."""
+    base = facts.comparison.baseline_amounts
+    if base is None or base.energy_j.value is None:
+        return phrase("Measure the baseline again, with the same work and meter as the steps.")
+    if facts.grade in MODELLED:
+        return phrase(
+            "No sensor measured these joules: they are modelled (evidence grade ",
+            f"{facts.grade}",
+            "), so absolute figures are wide. Percentages compare like with like: the model’s error is "
+            "common to both sides and cancels.",
+        )
+    if facts.grade is None:
+        return phrase("The source of these joules does not say how they were obtained.")
+    how = {"A": "an external meter", "B": "a device energy counter", "C": "integrated power readings"}
+    return phrase(f"Joules come from {how[facts.grade]} (evidence grade {facts.grade}).")

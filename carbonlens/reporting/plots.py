@@ -1,0 +1,67 @@
+"""Plots: what the engineering charts draw, as records."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from carbonlens.domain.comparison import StepResult
+from carbonlens.reporting.content import Drift, Forest, Mean, Trace, phrase, quoted
+from carbonlens.reporting.facts import Facts
+from carbonlens.reporting.names import clip, in_words
+from carbonlens.reporting.step_tables import arm_rows
+
+MOST_MEANS = 24
+MOST_TRACES = 8
+
+
+def forest(facts: Facts) -> Forest | None:
+    """Return each step's change against the step it was measured on; ``None`` without any interval."""
+    means = [m for m in (_mean(facts, s) for s in facts.comparison.steps) if m is not None][:MOST_MEANS]
+    if not means:
+        return None
+    said = "; ".join(f"{clip(m.name, 30)} {m.text} {m.verdict}" for m in means)
+    return Forest(
+        title=phrase("Change of energy per ", quoted(facts.unit), " against the step it was measured on"),
+        alt=f"Interval plot of {in_words(len(means))} changes of energy: {said}.",
+        means=tuple(means),
+        margin=100 * facts.comparison.study.margin,
+        axis="change in percent; left of zero saves energy",
+    )
+
+
+def _mean(facts: Facts, step: StepResult) -> Mean | None:
+    entry = facts.effect(step, "previous", step.vs_previous)
+    estimate = entry.printed.figure.estimate
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return None
+    return Mean(
+        name=facts.name(step.step),
+        change=100 * estimate.value,
+        low=100 * estimate.low,
+        high=100 * estimate.high,
+        verdict=step.verdict,
+        figure_id=entry.figure_id,
+        text=f"{entry.printed.text} {entry.printed.interval}",
+    )
+
+
+def drift(facts: Facts) -> Drift | None:
+    """Return the rounds of each arm in run order; ``None`` with fewer than two rounds."""
+    traces = []
+    for arm in arm_rows(facts)[:MOST_TRACES]:
+        rounds = arm.metrics.energy_by_round_j if arm.metrics else ()
+        middle = median(rounds) if rounds else 0.0
+        if len(rounds) > 1 and middle:
+            values = tuple(100 * (r / middle - 1) for r in rounds)
+            traces.append(Trace(name=facts.name(arm.step), values=values))
+    if not traces:
+        return None
+    return Drift(
+        title=phrase("Energy of each round in run order, in percent off the step’s own median"),
+        alt=(
+            f"Small panels of {in_words(len(traces))} steps: energy of each round in run order, as "
+            "deviation from the step's median. A slope would show drift."
+        ),
+        traces=tuple(traces),
+        axis="percent off median",
+    )

@@ -1,0 +1,274 @@
+"""Step tables: what each arm measured, used and changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from carbonlens.domain.comparison import Amounts, ArmMetrics, StepResult
+from carbonlens.domain.estimate import Estimate, unknown
+from carbonlens.reporting import format as fmt
+from carbonlens.reporting.content import Column, Mark, Phrase, Row, Table, label, phrase, plain_text, quoted
+from carbonlens.reporting.facts import Facts
+from carbonlens.reporting.figures import Entry, exact
+from carbonlens.reporting.names import clip, in_words
+from carbonlens.reporting.reasons import why
+from carbonlens.reporting.tiles import gate_phrase
+
+MOST_ROWS = 60
+"""Steps per table; a longer one is no reading matter."""
+
+MARKS: dict[str, Mark] = {"accepted": "good", "rejected": "bad", "undetermined": "open", "failed": "muted"}
+_VERDICTS = {"better": "▼ better", "worse": "▲ worse", "same": "= same", "inconclusive": "? inconclusive"}
+_DECISIONS = {"adopt": "✓ adopt", "reject": "✗ reject", "undetermined": "? undetermined"}
+_NOTHING: tuple[Phrase, ...] = (phrase("–"),)
+
+
+class ArmRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One arm as the tables list it: the baseline, then the steps."""
+
+    step: str
+    status: str
+    metrics: ArmMetrics | None
+    amounts: Amounts | None
+
+
+def arm_rows(facts: Facts) -> tuple[ArmRow, ...]:
+    """Return the baseline and the steps, in order, at most ``MOST_ROWS``."""
+    c = facts.comparison
+    base = ArmRow(
+        step=c.study.baseline, status="baseline", metrics=c.baseline_metrics, amounts=c.baseline_amounts
+    )
+    steps = (ArmRow(step=s.step, status=s.status, metrics=s.metrics, amounts=s.amounts) for s in c.steps)
+    return (base, *steps)[:MOST_ROWS]
+
+
+def head(facts: Facts, step: str, status: str = "") -> Phrase:
+    """Return a row's head: the step's name, and its status unless it is plain."""
+    said = f" ({status})" if status in ("rejected", "undetermined", "failed") else ""
+    return phrase(quoted(facts.name(step)), said)
+
+
+def hidden_note(facts: Facts) -> Phrase:
+    """Say how many steps a table leaves out."""
+    hidden = len(facts.comparison.steps) + 1 - MOST_ROWS
+    return phrase(f"{in_words(hidden).capitalize()} more steps are left out.") if hidden > 0 else ()
+
+
+# Measured ------------------------------------------------------------------
+
+
+def measured_table(facts: Facts) -> Table:
+    """Return speed, quality, size and conditions per arm."""
+    qualities = _quality_names(facts)
+    columns = (
+        Column(name=phrase("CPU time"), unit=f"{facts.cpu_scale.unit} per {facts.unit}"),
+        Column(name=phrase("Latency ", label("P50")), unit="ms"),
+        Column(name=phrase("Latency ", label("P95")), unit="ms"),
+        Column(name=phrase("Latency ", label("P99")), unit="ms"),
+        Column(name=phrase("Throughput"), unit=f"{facts.units}/s"),
+        *(Column(name=phrase(quoted(clip(q, 16).capitalize()))) for q in qualities),
+        Column(name=phrase("Model size")),
+        Column(name=phrase("MACs"), unit=f"per {facts.unit}"),
+        Column(name=phrase("Rounds")),
+        Column(name=phrase("Highest load")),
+        Column(name=phrase("CPU steal"), unit="s"),
+    )
+    rows = tuple(_measured_row(facts, arm, qualities, len(columns)) for arm in arm_rows(facts))
+    return Table(
+        caption=phrase("Measured on each step, with ", label("95 %"), " intervals"),
+        head="Step",
+        columns=columns,
+        rows=rows,
+        note=phrase(
+            hidden_note(facts), "Latencies are of one call. A ", label("P99"), " needs at least ",
+            label("299"), " calls to have an upper bound.",
+        ),
+    )  # fmt: skip
+
+
+def _quality_names(facts: Facts) -> tuple[str, ...]:
+    names = (q for arm in arm_rows(facts) if arm.metrics for q in arm.metrics.quality)
+    return tuple(dict.fromkeys(names))[:2]
+
+
+def _measured_row(facts: Facts, arm: ArmRow, qualities: Sequence[str], width: int) -> Row:
+    name = head(facts, arm.step, arm.status)
+    m = arm.metrics
+    if m is None:
+        return Row(head=name, cells=(_NOTHING,) * width, mark="muted")
+    enter = _Enter(facts, arm.step)
+    cells = (
+        enter(
+            "cpu_per_unit", "CPU time per unit", m.cpu_s_per_unit, lambda e: fmt.duration(e, facts.cpu_scale)
+        ).cell,
+        enter("latency_p50", "median latency", m.latency_p50_ms, lambda e: fmt.plain(e, "ms")).cell,
+        enter(
+            "latency_p95", "95th percentile of latency", m.latency_p95_ms, lambda e: fmt.plain(e, "ms")
+        ).cell,
+        enter(
+            "latency_p99", "99th percentile of latency", m.latency_p99_ms, lambda e: fmt.plain(e, "ms")
+        ).cell,
+        enter(
+            "throughput", "throughput", m.throughput_per_s, lambda e: fmt.plain(e, f"{facts.units}/s")
+        ).cell,
+        *(_quality_cell(facts, arm.step, m, q) for q in qualities),
+        _texts(enter("model_size", "size of the model", exact(m.model_bytes, "B"), fmt.size)),
+        _texts(enter("macs", "multiply-accumulates per unit", exact(m.macs_per_unit), fmt.count)),
+        _texts(enter("rounds", "rounds measured", exact(m.rounds), fmt.count)),
+        _texts(enter("load", "highest load average", exact(m.load_1m_max), fmt.plain)),
+        enter(
+            "steal", "CPU time taken by the hypervisor", exact(m.steal_s, "s"), lambda e: fmt.plain(e, "s")
+        ).cell,
+    )
+    return Row(head=name, cells=cells, mark=MARKS.get(arm.status, ""))
+
+
+def _quality_cell(facts: Facts, step: str, metrics: ArmMetrics, name: str) -> tuple[Phrase, ...]:
+    if name not in metrics.quality:
+        return _NOTHING
+    entry = facts.quality(step, name, metrics.quality[name])
+    return _lines(phrase(entry.text), phrase(entry.interval))
+
+
+class _Enter:
+    """Enters figures of one step."""
+
+    def __init__(self, facts: Facts, step: str) -> None:
+        self._facts, self._step = facts, step
+
+    def __call__(
+        self, name: str, words: str, estimate: Estimate, show: Callable[[Estimate], fmt.Printed]
+    ) -> Entry:
+        facts = self._facts
+        return facts.book.enter(
+            f"step.{facts.slug(self._step)}.{name}",
+            f"{words} of {facts.name(self._step)}",
+            estimate,
+            show(estimate),
+        )
+
+
+def _texts(entry: Entry) -> tuple[Phrase, ...]:
+    return _lines(phrase(entry.text), phrase(entry.interval))
+
+
+def _lines(*lines: Phrase) -> tuple[Phrase, ...]:
+    return tuple(line for line in lines if line)
+
+
+# Used ----------------------------------------------------------------------
+
+
+def used_table(facts: Facts) -> Table:
+    """Return energy, emissions and cost per arm."""
+    words = plain_text(facts.basis.words)
+    rows = []
+    for arm in arm_rows(facts):
+        name = head(facts, arm.step, arm.status)
+        if arm.metrics is None:
+            rows.append(Row(head=name, cells=(_NOTHING,) * 7, mark="muted"))
+            continue
+        prefix = "baseline" if arm.status == "baseline" else f"step.{facts.slug(arm.step)}"
+        amounts = facts.amounts(prefix, arm.amounts, f"of {facts.name(arm.step)}")
+        energy = facts.energy_per_unit(arm.step, arm.metrics.energy_per_unit_j)
+        cells = (
+            energy.cell,
+            _lines(phrase(arm.metrics.boundary or "not stated", ", ", _grade(arm.metrics.energy_per_unit_j))),
+            _texts(amounts.energy), _texts(amounts.location), _texts(amounts.market), _texts(amounts.cost),
+            _texts(amounts.embodied),
+        )  # fmt: skip
+        rows.append(Row(head=name, cells=cells, mark=MARKS.get(arm.status, "")))
+    return Table(
+        caption=phrase("Energy, emissions and cost (amounts ", facts.basis.words, ")"),
+        head="Step",
+        columns=(
+            Column(name=phrase("Energy per ", quoted(facts.unit)), unit=facts.energy_scale.unit),
+            Column(name=phrase("Boundary, grade"), numeric=False),
+            Column(name=phrase("Energy"), unit=words),
+            Column(name=phrase("CO₂e location-based")),
+            Column(name=phrase("CO₂e market-based")),
+            Column(name=phrase("Cost")),
+            Column(name=phrase("Embodied CO₂e")),
+        ),
+        rows=tuple(rows),
+        note=phrase(
+            "Absolute intervals hold the common error of the energy model, factors and prices; it cancels "
+            "in the changes below. Embodied CO₂e is not part of the other two."
+        ),
+    )
+
+
+def _grade(estimate: Estimate) -> str:
+    return f"grade {estimate.grade}" if estimate.grade else "grade not stated"
+
+
+# Changed -------------------------------------------------------------------
+
+
+def effect_table(facts: Facts) -> Table:
+    """Return the change of each step, how sure it is and what follows."""
+    columns = (
+        Column(name=phrase("Compared with"), numeric=False),
+        Column(name=phrase("Against that step")),
+        Column(name=phrase("Against the baseline")),
+        Column(name=phrase("p (Holm)")),
+        Column(name=phrase("Detectable")),
+        Column(name=phrase("Verdict"), numeric=False),
+        Column(name=phrase("Quality and other gates"), numeric=False),
+        Column(name=phrase("Decision"), numeric=False),
+        Column(name=phrase("Reason"), numeric=False),
+    )
+    steps = facts.comparison.steps[: MOST_ROWS - 1]
+    margin = exact(facts.comparison.study.margin)
+    entry = facts.book.enter("study.margin", "change regarded as none", margin, fmt.percent(margin))
+    return Table(
+        caption=phrase("Change of energy per ", quoted(facts.unit), " and decision"),
+        head="Step",
+        columns=columns,
+        rows=tuple(_effect_row(facts, s) for s in steps),
+        note=phrase(
+            "Ratios are taken within rounds, with simultaneous ",
+            label("95 %"),
+            " intervals. Changes within ±",
+            entry.text,
+            " count as the same. Detectable: the smallest change found with ",
+            label("80 %"),
+            " power.",
+        ),
+    )  # fmt: skip
+
+
+def _effect_row(facts: Facts, step: StepResult) -> Row:
+    failed = step.status == "failed"
+    cells = (
+        (phrase(quoted(facts.reference(step))),),
+        _NOTHING if failed else _effect_cell(facts.effect(step, "previous", step.vs_previous)),
+        _NOTHING if failed else _effect_cell(facts.effect(step, "baseline", step.vs_baseline)),
+        _NOTHING if failed else (phrase(_p_value(facts, step).number),),
+        _NOTHING if failed else (phrase(facts.minimum_detectable(step).text),),
+        _NOTHING if failed else (phrase(_VERDICTS[step.verdict]),),
+        tuple(
+            phrase(quoted(clip(g.name, 36)), ": ", gate_phrase(facts, step.step, n, g))
+            for n, g in list(enumerate(step.gates, start=1))[:4]
+        )
+        or _NOTHING,
+        (phrase("failed" if failed else _DECISIONS[step.decision]),),
+        (why(facts, step),),
+    )
+    return Row(head=head(facts, step.step), cells=cells, mark=MARKS.get(step.status, ""))
+
+
+def _effect_cell(entry: Entry) -> tuple[Phrase, ...]:
+    return _lines(phrase(entry.text), phrase(entry.interval))
+
+
+def _p_value(facts: Facts, step: StepResult) -> Entry:
+    p = step.vs_previous.p_holm if step.vs_previous else None
+    return facts.book.enter(
+        f"step.{facts.slug(step.step)}.p_holm",
+        f"p-value of {facts.name(step.step)}, adjusted by Holm's method",
+        unknown("1") if p is None else exact(p),
+        fmt.probability(p),
+    )

@@ -1,0 +1,150 @@
+"""The same series and profiles on numpy arrays, for traces of millions of samples.
+
+Everything here gives what ``series`` and ``profile`` give, up to rounding; a
+property test holds them equal. The core does without it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from carbonlens.domain.units import US_PER_S
+from carbonlens.signals.series import Dropped
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+
+
+class ArraySeries(msgspec.Struct, frozen=True, kw_only=True):
+    """Clean readings of one sensor as arrays; see ``series.Series``."""
+
+    t_us: Floats
+    values: Floats
+    dropped: Dropped = Dropped()
+
+    @property
+    def spacing_us(self) -> float | None:
+        """Median time between readings; ``None`` for fewer than two."""
+        import numpy as np
+
+        return float(np.median(np.diff(self.t_us))) if self.t_us.size > 1 else None
+
+    @property
+    def quick_spacing_us(self) -> float | None:
+        """Time between readings that one in ten undercuts; ``None`` for fewer than two."""
+        import numpy as np
+
+        steps = np.sort(np.diff(self.t_us))
+        return float(steps[steps.size // 10]) if steps.size else None
+
+    def moves(self) -> ArraySeries:
+        """Return the first reading and those that differ from the one before."""
+        import numpy as np
+
+        kept = np.ones(self.values.size, bool)
+        kept[1:] = self.values[1:] != self.values[:-1]
+        return ArraySeries(t_us=self.t_us[kept], values=self.values[kept])
+
+    def held(self, gap_us: float, shift_us: float = 0.0) -> ArrayStretches:
+        """Return power samples held until the next one, but never longer than ``gap_us``."""
+        import numpy as np
+
+        ends = self.t_us + gap_us
+        ends[:-1] = np.minimum(ends[:-1], self.t_us[1:])
+        lengths = (ends - self.t_us) / US_PER_S
+        return ArrayStretches(
+            starts_us=self.t_us - shift_us,
+            ends_us=ends - shift_us,
+            watts=self.values,
+            joules_before=np.concatenate(([0.0], np.cumsum(self.values * lengths))),
+            seconds_before=np.concatenate(([0.0], np.cumsum(lengths))),
+        )
+
+
+class ArrayStretches(msgspec.Struct, frozen=True, kw_only=True):
+    """A profile on arrays with running sums, so that a window costs a look-up.
+
+    Attributes:
+        joules_before: Joules before each stretch, and in all.
+        seconds_before: Known seconds before each stretch, and in all.
+    """
+
+    starts_us: Floats
+    ends_us: Floats
+    watts: Floats
+    joules_before: Floats
+    seconds_before: Floats
+
+    @property
+    def lowest_w(self) -> float:
+        """Lowest power of all stretches; 0 without one."""
+        return float(self.watts.min()) if self.watts.size else 0.0
+
+    @property
+    def highest_w(self) -> float:
+        """Highest power of all stretches; 0 without one."""
+        return float(self.watts.max()) if self.watts.size else 0.0
+
+    def _until(self, t_us: float) -> tuple[float, float]:
+        i = int(self.starts_us.searchsorted(t_us, "right")) - 1
+        if i < 0:
+            return 0.0, 0.0
+        seconds = (min(t_us, float(self.ends_us[i])) - float(self.starts_us[i])) / US_PER_S
+        return float(self.joules_before[i] + self.watts[i] * seconds), float(self.seconds_before[i] + seconds)
+
+    def energy(self, start_us: float, end_us: float) -> tuple[float, float]:
+        """Return the joules between two times and the seconds of it that are known."""
+        (joules, seconds), (joules_0, seconds_0) = self._until(end_us), self._until(start_us)
+        return joules - joules_0, seconds - seconds_0
+
+    def levels(self, start_us: float, end_us: float, step_us: float) -> list[float]:
+        """Return the power in watts every ``step_us`` from ``start_us``, where it is known."""
+        import numpy as np
+
+        t = start_us + np.arange(int(np.ceil((end_us - start_us) / step_us))) * step_us
+        i = self.starts_us.searchsorted(t, "right") - 1
+        known = (i >= 0) & (t < self.ends_us[i])
+        found: list[float] = self.watts[i[known]].tolist()
+        return found
+
+    def highest_between(self, start_us: float, end_us: float) -> float | None:
+        """Return the highest power in a window; ``None`` where nothing is known."""
+        low = int(self.ends_us.searchsorted(start_us, "right"))
+        high = int(self.starts_us.searchsorted(end_us, "left"))
+        return float(self.watts[low:high].max()) if high > low else None
+
+
+def clean(t_us: object, values: object) -> ArraySeries:
+    """Return the readings sorted, without the failed and the repeated ones.
+
+    Args:
+        t_us: Times in microseconds, anything numpy can read.
+        values: One value a time; not a number for a failed reading.
+
+    Raises:
+        ValueError: If there are not as many values as times.
+    """
+    import numpy as np
+
+    t, v = np.asarray(t_us, float), np.asarray(values, float)
+    if t.shape != v.shape or t.ndim != 1:
+        raise ValueError(f"{v.shape} values do not go with {t.shape} times")
+    good = np.isfinite(v)
+    failed = int(t.size - good.sum())
+    t, v = t[good], v[good]
+    disordered = int((np.diff(t) < 0).sum())
+    if disordered:
+        order = np.argsort(t, kind="stable")
+        t, v = t[order], v[order]
+    last = np.ones(t.size, bool)
+    last[:-1] = np.diff(t) > 0
+    return ArraySeries(
+        t_us=t[last],
+        values=v[last],
+        dropped=Dropped(failed=failed, repeated=int(t.size - last.sum()), disordered=disordered),
+    )

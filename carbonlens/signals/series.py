@@ -1,0 +1,124 @@
+"""Series: timed readings made clean, and the periods they were taken at.
+
+A reading that failed (``None`` or not a number) is dropped and counted, never
+taken as zero. Times are microseconds; readings out of order are sorted, and of
+several at one time the last one given stands.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import pairwise
+from statistics import median
+
+import msgspec
+
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.units import US_PER_S
+from carbonlens.signals.profile import Stretches
+
+
+class Dropped(msgspec.Struct, frozen=True, kw_only=True):
+    """What had to be left out of a series or put in order.
+
+    Attributes:
+        failed: Readings that were missing or not a number.
+        repeated: Readings that bear the same time as a later one.
+        disordered: Readings that came earlier than the one before them.
+    """
+
+    failed: int = 0
+    repeated: int = 0
+    disordered: int = 0
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """Clean readings of one sensor: strictly rising times, finite values."""
+
+    t_us: tuple[float, ...]
+    values: tuple[float, ...]
+    dropped: Dropped = Dropped()
+
+    @property
+    def spacing_us(self) -> float | None:
+        """Median time between readings; ``None`` for fewer than two."""
+        return median(b - a for a, b in pairwise(self.t_us)) if len(self.t_us) > 1 else None
+
+    @property
+    def quick_spacing_us(self) -> float | None:
+        """Time between readings that one in ten undercuts; ``None`` for fewer than two."""
+        steps = sorted(b - a for a, b in pairwise(self.t_us))
+        return steps[len(steps) // 10] if steps else None
+
+    def moves(self) -> Series:
+        """Return the first reading and those that differ from the one before.
+
+        A sensor polled faster than it updates repeats itself; what is left are
+        its own updates, each at the time it was first seen.
+        """
+        rows = zip(self.t_us, self.values, (None, *self.values), strict=False)
+        kept = [(t, v) for t, v, old in rows if v != old]
+        return Series(t_us=tuple(t for t, _ in kept), values=tuple(v for _, v in kept))
+
+    def held(self, gap_us: float, shift_us: float = 0.0) -> Stretches:
+        """Return power samples held until the next one, but never longer than ``gap_us``.
+
+        Args:
+            gap_us: Longest time a sample stands for.
+            shift_us: How long ago a sample was true when it was read.
+        """
+        ends = [min(b, a + gap_us) for a, b in pairwise(self.t_us)]
+        ends += [t + gap_us for t in self.t_us[-1:]]
+        return Stretches(
+            tuple(t - shift_us for t in self.t_us),
+            tuple(t - shift_us for t in ends),
+            tuple(w * (b - a) / US_PER_S for w, a, b in zip(self.values, self.t_us, ends, strict=True)),
+        )
+
+
+def clean(t_us: Iterable[float], values: Iterable[float | None]) -> Series:
+    """Return the readings sorted, without the failed and the repeated ones.
+
+    Args:
+        t_us: Times in microseconds.
+        values: One value a time; ``None`` or a non-finite number for a failed reading.
+
+    Raises:
+        ValueError: If there are not as many values as times.
+    """
+    pairs = list(zip(t_us, values, strict=True))
+    good = [(t, v) for t, v in pairs if v is not None and math.isfinite(v)]
+    disordered = sum(b[0] < a[0] for a, b in pairwise(good))
+    latest = dict(sorted(good, key=lambda pair: pair[0]) if disordered else good)
+    return Series(
+        t_us=tuple(latest),
+        values=tuple(latest.values()),
+        dropped=Dropped(
+            failed=len(pairs) - len(good), repeated=len(good) - len(latest), disordered=disordered
+        ),
+    )
+
+
+def faults(dropped: Dropped) -> list[Finding]:
+    """Return a Finding for each kind of reading that had to be left out or moved."""
+    found = []
+    if dropped.failed:
+        found.append(
+            Finding(
+                code="CL125",
+                severity="warning",
+                message=f"{dropped.failed} readings failed and were left out, not counted as zero",
+            )
+        )
+    if dropped.repeated or dropped.disordered:
+        found.append(
+            Finding(
+                code="CL126",
+                severity="warning",
+                message=f"{dropped.repeated} readings share a time with another one and "
+                f"{dropped.disordered} come out of order",
+                mend="integrate each host's and each device's readings by themselves",
+            )
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Runnable studies: real work, prepared and measured on this machine."""

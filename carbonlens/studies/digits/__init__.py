@@ -1,0 +1,1 @@
+"""The digits study: a small image classifier, exported, pruned and quantized."""

@@ -1,0 +1,340 @@
+"""``track`` as users write it: blocks, functions, tasks, threads, forks; and never in the way."""
+
+import asyncio
+import io
+import os
+import sys
+import threading
+import time
+from decimal import Decimal
+
+import pytest
+
+from carbonlens import track
+from carbonlens.app.track import TrackedRun
+from carbonlens.ledger.store import Ledger
+from carbonlens.metering.sensors.cpu_model import this_curve
+from tests.metering.processes import burn, python, runs
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return tmp_path / "ledger"
+
+
+def test_a_block_is_one_sealed_run(ledger):
+    with track(
+        "int8", study="demo", unit="image", repeat=2, tags={"k": "v"}, ledger=ledger, zone="DE"
+    ) as run:
+        assert isinstance(run, TrackedRun)
+        assert run.run.status == "running"
+        seen = run.run_id
+        run.add_units(30)
+        run.add_units(Decimal("0.5"))
+        run.record_quality("accuracy", outcomes=[1, 1, 0, 1])
+        run.record_latencies([1.0, 2.0, 4.0])
+        run.describe_model(bytes=1234, macs_per_unit=99)
+        burn(0.2)
+    (record,) = runs(ledger)
+    assert record == run.run
+    assert record.run_id == seen == run.run_id
+    assert (record.status, record.step, record.study, record.role) == ("complete", "int8", "demo", "variant")
+    assert (record.unit, record.units, record.repeat, record.zone) == ("image", Decimal("30.5"), 2, "DE")
+    assert record.tags == {"k": "v"}
+    assert (record.model_bytes, record.macs_per_unit) == (1234, 99)
+    assert (record.latency.n, record.latency.p50_ms, record.latency.p99_ms) == (3, 2.0, None)
+    assert Ledger(ledger).outcomes(record.quality[0].outcomes_sha256) == (1, 1, 0, 1)
+    assert record.conditions.cpu_s == pytest.approx(0.2, abs=0.1)
+    energy = record.total_energy
+    assert energy.value == pytest.approx(record.conditions.cpu_s * this_curve().full_w_per_thread, rel=1e-6)
+    assert energy.grade == "D"
+    assert energy.high / energy.value >= 1.799
+    assert record.boundary == "it"
+
+
+def test_sleep_measures_far_below_load(ledger):
+    with track("sleep", ledger=ledger) as asleep:
+        time.sleep(0.3)
+    with track("work", ledger=ledger) as busy:
+        burn(0.3)
+    assert asleep.run.total_energy.value < 0.1 * busy.run.total_energy.value
+
+
+def test_nothing_is_printed(ledger, capfd):
+    with track("s", ledger=ledger):
+        pass
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_user_error_passes_unchanged_and_the_run_is_kept_as_failed(ledger):
+    error = ValueError("first line\nsecond line with detail")
+    with pytest.raises(ValueError, match="first line") as caught, track("s", ledger=ledger) as run:
+        raise error
+    assert caught.value is error
+    (record,) = runs(ledger)
+    assert record == run.run
+    assert (record.status, record.error) == ("failed", "ValueError: first line")
+    assert record.total_energy.value >= 0
+
+
+def test_a_long_error_is_cut(ledger):
+    with pytest.raises(RuntimeError), track("s", ledger=ledger) as run:
+        raise RuntimeError("x" * 1000)
+    assert len(run.run.error) == 200
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "exit_code"),
+    [
+        (KeyboardInterrupt(), "failed", None),
+        (SystemExit(0), "complete", 0),
+        (SystemExit(None), "complete", 0),
+        (SystemExit(3), "failed", 3),
+        (SystemExit("no"), "failed", 1),
+        (asyncio.CancelledError(), "failed", None),
+        (StopIteration(), "failed", None),
+    ],
+)
+def test_how_a_block_ends_is_recorded(ledger, error, status, exit_code):
+    with pytest.raises(type(error)), track("s", ledger=ledger) as run:
+        raise error
+    assert (run.run.status, run.run.exit_code) == (status, exit_code)
+
+
+def test_functions_are_measured_call_by_call(ledger):
+    @track("f", ledger=ledger)
+    def double(x, *, plus=0):
+        """Say what it does."""
+        return 2 * x + plus
+
+    assert double(2, plus=1) == 5
+    assert double(3) == 6
+    assert (double.__name__, double.__doc__) == ("double", "Say what it does.")
+    assert [r.step for r in runs(ledger)] == ["f", "f"]
+
+
+def test_a_bare_decorator_records_the_functions_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARBONLENS_LEDGER", str(tmp_path / "ledger"))
+
+    @track
+    def train():
+        return 1
+
+    assert train() == 1
+    (record,) = runs(tmp_path / "ledger")
+    assert record.workload.endswith("train")
+    assert (record.step, record.role) == (None, "other")
+
+
+def test_coroutines_are_measured_to_their_end(ledger):
+    @track("a", ledger=ledger)
+    async def work(x):
+        await asyncio.sleep(0.05)
+        return x
+
+    async def main():
+        return await asyncio.gather(work(1), work(2))
+
+    assert asyncio.run(main()) == [1, 2]
+    records = runs(ledger)
+    assert all(r.duration_s >= 0.05 for r in records)
+    assert [[f.code for f in r.findings] for r in records] == [["CL108"], ["CL108"]]
+
+
+def test_generators_are_measured_to_their_end(ledger):
+    @track("g", ledger=ledger)
+    def count():
+        got = yield 1
+        yield got
+        return "done"
+
+    generator = count()
+    assert next(generator) == 1
+    assert generator.send("x") == "x"
+    assert runs(ledger) == ()
+    with pytest.raises(StopIteration, match="done"):
+        next(generator)
+    assert [r.status for r in runs(ledger)] == ["complete"]
+
+
+def test_nested_blocks_are_one_root(ledger):
+    with track("outer", ledger=ledger) as outer, track("inner", ledger=ledger) as inner:
+        burn(0.1)
+    assert inner.run.parent_run_id == outer.run_id
+    assert outer.run.parent_run_id is None
+    assert [f.code for f in outer.run.findings + inner.run.findings] == []
+
+
+def test_threads_inside_a_block_are_its_parts(ledger):
+    parts = []
+
+    def work():
+        with track("part", ledger=ledger) as part:
+            burn(0.05)
+        parts.append(part.run)
+
+    with track("whole", ledger=ledger) as whole:
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert {p.parent_run_id for p in parts} == {whole.run_id}
+    assert len(runs(ledger)) == 4
+
+
+def test_a_given_parent_is_kept(ledger, monkeypatch):
+    parent = "01a21f7d-66a9-73bb-b1ee-43cbbb5813c7"
+    monkeypatch.setenv("CARBONLENS_RUN_ID", parent)
+    with track("s", ledger=ledger) as run:
+        pass
+    assert run.run.parent_run_id == parent
+    assert os.environ["CARBONLENS_RUN_ID"] == parent
+
+
+def test_children_of_the_block_are_counted_and_know_their_run(ledger, tmp_path):
+    code = (
+        "import sys\nfrom carbonlens import track\nfrom tests.metering.processes import burn\n"
+        f"with track('part', ledger={str(ledger)!r}): burn(0.2)\n"
+    )
+    repository = str(next(p for p in map(str, sys.path) if os.path.isdir(os.path.join(p, "tests"))))  # noqa: PTH112, PTH118
+    with track("whole", ledger=ledger) as whole:
+        import subprocess
+
+        subprocess.run(
+            [sys.executable, "-c", code],
+            check=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": repository},
+        )
+    part = next(r for r in runs(ledger) if r.step == "part")
+    assert part.parent_run_id == whole.run_id
+    assert whole.run.conditions.cpu_s >= part.conditions.cpu_s >= 0.2
+
+
+def test_one_tracker_serves_many_blocks(ledger):
+    tracker = track("s", ledger=ledger)
+    with tracker as one, tracker as two:
+        assert one.run_id != two.run_id
+    assert len(runs(ledger)) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "on"), [(None, None), ("prune+int8", ("prune", "int8")), ([], ()), (["a"], ("a",))]
+)
+def test_optimizations_that_are_on(ledger, said, on):
+    with track("s", ledger=ledger, on=said) as run:
+        pass
+    assert run.run.on == on
+
+
+def test_wrong_arguments_do_not_stop_the_work(ledger):
+    with track("s", ledger=ledger, role="bogus", tags={1: 2}) as run:
+        run.add_units("many")
+        run.record_quality("acc", "high")
+        run.record_latencies(None)
+    assert (run.run.status, run.run.role, run.run.tags) == ("complete", "other", {"1": "2"})
+    assert [f.code for f in run.run.findings] == ["CL110"] * 4
+
+
+def test_what_cannot_be_measured_still_runs(ledger, capfd):
+    with track("s", ledger=ledger, tags=["no", "mapping"]) as run:
+        done = True
+    assert done
+    assert run.run.status == "failed"
+    assert "was not measured" in capfd.readouterr().err
+    with pytest.raises(ZeroDivisionError), track("s", ledger=ledger, tags=3):
+        _ = 1 / 0
+
+
+def test_the_ledger_is_found_as_the_command_line_finds_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with track("s"):
+        pass
+    assert len(runs(tmp_path / ".carbonlens")) == 1
+
+
+def test_a_folder_left_behind_does_not_matter(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with track("s", ledger="relative"):
+        monkeypatch.chdir(tmp_path / "elsewhere")
+    assert len(runs(tmp_path / "relative")) == 1
+
+
+def test_an_unwritable_ledger_is_one_line_a_ledger_and_the_runs_are_kept(tmp_path, capfd):
+    (tmp_path / "file").write_text("a file where the folder should be")
+    for _ in range(3):
+        with track("s", ledger=tmp_path / "file" / "ledger") as run:
+            pass
+    told = capfd.readouterr()
+    assert told.out == ""
+    assert len(told.err.splitlines()) == 1
+    assert "could not be written" in told.err
+    fallback = tmp_path / "state" / "carbonlens" / "ledger"
+    assert len(runs(fallback)) == 3
+    assert "CL112" in [f.code for f in run.run.findings]
+
+
+def test_a_closed_stderr_does_not_matter(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    with track("s", ledger=tmp_path / "file" / "ledger"):
+        pass
+    monkeypatch.setattr(sys, "stderr", None)
+    with track("s", ledger=tmp_path / "file" / "other"):
+        pass
+
+
+def test_a_fork_inside_a_block_leaves_the_run_to_the_parent(ledger):
+    with track("parent", ledger=ledger) as run:
+        pid = os.fork()
+        if pid == 0:
+            with track("child", ledger=ledger):
+                burn(0.1)
+            os._exit(0)
+        os.waitpid(pid, 0)
+    child, parent = sorted(runs(ledger), key=lambda r: r.step)
+    assert (parent.run_id, child.parent_run_id) == (run.run_id, run.run_id)
+    assert parent.conditions.cpu_s >= child.conditions.cpu_s >= 0.1
+
+
+def test_a_forked_child_that_leaves_the_block_writes_nothing(tmp_path, ledger):
+    code = (
+        "import os, sys\nfrom carbonlens import track\n"
+        "with track('s', ledger=sys.argv[1]) as run:\n"
+        "    pid = os.fork()\n"
+        "if pid:\n    os.waitpid(pid, 0)\n"
+        "print(run.run.status)\n"
+    )
+    done = python(code, tmp_path, str(ledger))
+    assert sorted(done.stdout.split()) == ["complete", "running"], done.stderr
+    assert len(runs(ledger)) == 1
+
+
+def test_worker_processes_of_a_pool_are_counted(ledger):
+    from concurrent.futures import ProcessPoolExecutor
+
+    with track("pool", ledger=ledger) as run, ProcessPoolExecutor(2) as pool:
+        list(pool.map(burn, [0.15] * 4))
+    assert run.run.conditions.cpu_s >= 0.55
+
+
+def test_the_program_is_named_without_its_arguments(tmp_path, ledger):
+    script = tmp_path / "train_me.py"
+    script.write_text("import sys\nfrom carbonlens import track\nwith track('s', ledger=sys.argv[1]): pass\n")
+    import subprocess
+
+    from tests.metering.processes import clean_environment
+
+    subprocess.run(
+        [sys.executable, str(script), str(ledger), "--token", "hf_secretToken"],
+        check=True,
+        env=clean_environment(tmp_path),
+    )
+    (record,) = runs(ledger)
+    assert record.origin.program == "train_me.py"
+    assert len(record.origin.args_sha256) == 64
+    assert "hf_secretToken" not in str(record)

@@ -1,0 +1,118 @@
+"""Arms: stated intervals, single rounds, and rounds that do not match."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import pytest
+
+from carbonlens.compare.arms import measured_energy
+from carbonlens.compare.contrast import log_change, saving
+from carbonlens.compare.study import compare_study
+from carbonlens.domain.factor import Vector
+from carbonlens.domain.run import Reading
+from carbonlens.domain.study import Step, Study
+from carbonlens.domain.units import Z_95
+from tests.compare.study_runs import rounds, run
+from tests.compare.test_effects import BASE, arm, shifted
+
+STUDY = Study(name="t", baseline="a", steps=(Step(name="b"),), unit="image")
+
+
+def reading(value, low=None, high=None, **more):
+    return Reading(
+        component="total",
+        energy_j=Decimal(repr(value)),
+        boundary="it",
+        grade="C",
+        method="table",
+        low_j=low,
+        high_j=high,
+        **more,
+    )
+
+
+def energy_of(*readings):
+    return measured_energy(run("a", 1.0, energy=readings))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "u"),
+    [
+        (80.0, 125.0, 100 * math.log(1.25) / Z_95),
+        (80.0, None, 100 * math.log(1.25) / Z_95),
+        (None, 125.0, 100 * math.log(1.25) / Z_95),
+        (0.0, None, 100 / Z_95),
+    ],
+)
+def test_a_stated_interval_becomes_one_named_error(low, high, u):
+    got = energy_of(reading(100.0, low, high))
+    assert got.u_by_source == pytest.approx({"stated:total:table": u})
+
+
+def test_a_stated_interval_of_zero_energy_is_symmetric():
+    assert energy_of(reading(0.0, 0.0, 3.0)).u_total == pytest.approx(3.0 / Z_95)
+
+
+def test_errors_given_apart_come_before_a_stated_interval():
+    got = energy_of(reading(100.0, 50.0, 200.0, u_random_j=1.0))
+    assert (got.u_by_source, got.u_random) == ({}, 1.0)
+
+
+def test_stated_intervals_of_several_readings_are_kept_in_their_sum():
+    other = Reading(component="ram", energy_j=Decimal(10), boundary="it", grade="E", method="datasheet")
+    got = energy_of(reading(100.0, 80.0, 125.0), other)
+    assert got.value == 110.0
+    assert got.u_total > 10
+
+
+def test_the_assumption_about_stated_intervals_is_said():
+    runs = [
+        run(step, e, repeat=i, energy=(reading(e, e / 1.1, e * 1.1),))
+        for step, energies in (("a", BASE), ("b", shifted(0.5)))
+        for i, e in enumerate(energies, start=1)
+    ]
+    result = compare_study(STUDY, runs, Vector(), {})
+    assert any(f.code == "CL414" for f in result.findings)
+    assert result.steps[0].verdict == "better"
+
+
+def test_a_single_round_keeps_its_own_random_error():
+    one = run("a", 100.0, energy=(reading(100.0, u_random_j=4.0),))
+    result = compare_study(STUDY, [one, run("b", 50.0)], Vector(), {})
+    assert result.baseline_amounts.energy_j.u_random == 4.0
+    # One round shows no scatter, so no interval of a change is claimed.
+    assert result.steps[0].savings.energy_j.low is None
+
+
+def test_arms_with_other_rounds_are_not_paired_in_joules():
+    """The means are over other rounds, so a paired scatter would not be theirs."""
+    full = arm("r", BASE)
+    part = arm("s", shifted(0.5)[:3])
+    paired = saving(arm("r", BASE[:3]), part).energy_j
+    loose = saving(full, part).energy_j
+    assert loose.value == pytest.approx(math.fsum(BASE) / 5 - math.fsum(shifted(0.5)[:3]) / 3)
+    assert loose.u_random != pytest.approx(paired.u_random)
+
+
+def test_arms_without_a_common_round_have_no_ratio():
+    later = arm("s", BASE)
+    early = compare_study(
+        STUDY,
+        [*rounds("a", BASE), *(run("b", e, repeat=i) for i, e in enumerate(BASE, start=11))],
+        Vector(),
+        {},
+    )
+    assert early.steps[0].vs_previous.ratio.value is None
+    assert early.steps[0].verdict == "inconclusive"
+    assert log_change([(1.0, later), (-1.0, arm("r", BASE))]).over.n == 5
+
+
+def test_a_measure_in_two_units_has_no_difference():
+    euro = arm("a", BASE, cost=None)
+    from carbonlens.domain.money import Money
+
+    dollar = arm("b", BASE, cost=Money(Decimal(1), "USD"))
+    assert saving(euro, dollar).cost.state == "unknown"
+    assert saving(euro, dollar).energy_j.value == 0.0

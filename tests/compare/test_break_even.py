@@ -1,0 +1,115 @@
+"""Effort over saving with Fieller's interval."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carbonlens.compare.break_even import break_even, break_evens, fieller
+from carbonlens.domain.estimate import Estimate, unknown
+from carbonlens.domain.units import Z_95
+
+
+def joules(value, u=0.0, *, state="known", **sources):
+    return Estimate(value=value, unit="J", u_random=u, u_by_source=sources, signed=True, state=state)
+
+
+def quotient(effort, saving):
+    return break_even("energy", effort, saving, "image")
+
+
+def test_a_clear_saving_is_reached():
+    got = quotient(joules(100.0, 5.0), joules(2.0, 0.1))
+    assert got.outcome == "reached"
+    assert got.units.value == 50.0
+    assert got.units.unit == "image"
+    assert got.units.low < 50.0 < got.units.high
+
+
+@given(f=st.floats(1, 1e4), uf=st.floats(0, 0.3), s=st.floats(0.1, 100), us=st.floats(0.001, 0.4))
+def test_both_ends_lie_on_fiellers_curve(f, uf, s, us):
+    low, high = fieller(f, (f * uf) ** 2, s, (s * us) ** 2)
+    for r in (low, high):
+        if r:
+            assert (f - r * s) ** 2 == pytest.approx(Z_95**2 * ((f * uf) ** 2 + (r * s * us) ** 2), rel=1e-6)
+    assert low <= f / s <= high
+
+
+def test_a_common_model_error_cancels():
+    plain = quotient(joules(100.0, 5.0), joules(2.0, 0.1))
+    modelled = quotient(joules(100.0, 5.0, model=30.0), joules(2.0, 0.1, model=0.6))
+    assert (modelled.units.low, modelled.units.high) == pytest.approx((plain.units.low, plain.units.high))
+    apart = quotient(joules(100.0, 5.0, a=30.0), joules(2.0, 0.1, b=0.6))
+    assert apart.units.low < plain.units.low
+    assert apart.units.high is None or apart.units.high > plain.units.high
+
+
+def test_the_part_that_is_not_common_stays():
+    half = quotient(joules(100.0, model=15.0), joules(2.0, model=0.6))
+    assert half.units.low < 50.0 < half.units.high
+
+
+@pytest.mark.parametrize("value", [0.1, -0.05])
+def test_a_saving_that_may_be_none_may_never_be_reached(value):
+    got = quotient(joules(100.0, 5.0), joules(value, 0.2))
+    assert got.outcome == "may_never"
+    assert got.units.low > 0
+    assert got.units.high is None
+
+
+@pytest.mark.parametrize(("value", "u"), [(-2.0, 0.1), (0.0, 0.0)])
+def test_a_step_that_takes_more_never_earns_back(value, u):
+    got = quotient(joules(100.0, 5.0), joules(value, u))
+    assert (got.outcome, got.units.value, got.units.state) == ("never", None, "not_applicable")
+
+
+def test_what_is_unknown_is_unknown():
+    for effort, saving in (
+        (unknown("J"), joules(2.0)),
+        (joules(1.0), unknown("J")),
+        (joules(1.0), joules(2.0, state="unknown")),
+    ):
+        got = quotient(effort, saving)
+        assert (got.outcome, got.units.value) == ("unknown", None)
+
+
+def test_an_effort_that_is_a_lower_bound_gives_at_least():
+    got = quotient(joules(100.0, 5.0, state="unbounded"), joules(2.0, 0.1))
+    assert got.outcome == "may_never"
+    assert (got.units.state, got.units.high) == ("unbounded", None)
+
+
+def test_a_saving_of_one_round_earns_nothing_back_for_sure():
+    saving = Estimate(value=2.0, unit="J", signed=True, bounds=(None, None))
+    got = quotient(joules(100.0), saving)
+    assert (got.outcome, got.units.value, got.units.low) == ("may_never", 50.0, None)
+    assert quotient(joules(100.0), Estimate(value=-2.0, unit="J", bounds=(None, None))).units.value is None
+
+
+def test_no_effort_is_earned_back_at_once():
+    got = quotient(joules(0.0), joules(2.0, 0.1))
+    assert (got.outcome, got.units.value) == ("reached", 0.0)
+
+
+def test_four_measures():
+    from tests.compare.study_runs import demo_comparison
+
+    saving = demo_comparison().total
+    names = [b.measure for b in break_evens(None, saving, "image")]
+    assert names == ["energy", "carbon_location", "carbon_market", "cost"]
+    assert {b.outcome for b in break_evens(None, saving, "image")} == {"unknown"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("u_saving", [0.1, 0.4])
+def test_the_interval_covers(u_saving):
+    rng = np.random.default_rng(3)
+    f, s, uf = 100.0, 2.0, 10.0
+    us = s * u_saving
+    hits = 0
+    for one, other in zip(rng.normal(f, uf, 4000), rng.normal(s, us, 4000), strict=True):
+        low, high = fieller(max(0.0, one), uf**2, other, us**2)
+        hits += low <= f / s and (high is None or f / s <= high)
+    assert hits / 4000 == pytest.approx(0.95, abs=0.015)

@@ -1,0 +1,162 @@
+"""The verdict rule and the ratio's interval."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from carbonlens.compare.contrast import log_change
+from carbonlens.compare.effects import Change, effects
+from carbonlens.compare.grouping import StepRuns, build_arm
+from carbonlens.compare.statistics import t_quantile
+from carbonlens.domain.factor import Vector
+from tests.compare.study_runs import rounds, run
+
+NOISE = (0.01, -0.01, 0.005, -0.005, 0.0)
+
+
+def arm(name, energies, **fields):
+    runs = tuple(rounds(name, energies, **fields))
+    group = StepRuns(step=name, on=None, variants=runs, failed=(), effort=(), all=runs)
+    return build_arm(group, Vector(), per_run=False)[0]
+
+
+def effect(step, reference, margin=0.01, **more):
+    family = {"s": (step, reference), **more}
+    changes = {
+        name: Change(reference="r", log=log_change([(1.0, a), (-1.0, b)])) for name, (a, b) in family.items()
+    }
+    return effects(changes, margin)["s"]
+
+
+BASE = (100.0, 101.0, 99.0, 102.0, 98.0)
+
+
+def shifted(ratio, noise=NOISE, base=BASE):
+    return [b * ratio * (1 + e) for b, e in zip(base, noise, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "noise", "verdict"),
+    [
+        (0.5, NOISE, "better"),
+        (1.5, NOISE, "worse"),
+        (1.001, tuple(e / 10 for e in NOISE), "same"),
+        (0.995, NOISE, "inconclusive"),
+    ],
+)
+def test_verdicts(ratio, noise, verdict):
+    assert effect(arm("s", shifted(ratio, noise)), arm("r", BASE)).verdict == verdict
+
+
+def test_the_ratio_is_the_geometric_mean_over_rounds_with_a_t_interval():
+    energies = shifted(0.5)
+    logs = [math.log(e / b) for e, b in zip(energies, BASE, strict=True)]
+    mean = sum(logs) / 5
+    se = math.sqrt(sum((x - mean) ** 2 for x in logs) / 4 / 5)
+    got = effect(arm("s", energies), arm("r", BASE))
+    assert got.ratio.value == pytest.approx(math.exp(mean))
+    assert got.ratio.low == pytest.approx(math.exp(mean - t_quantile(0.975, 4) * se))
+    assert got.ratio.high == pytest.approx(math.exp(mean + t_quantile(0.975, 4) * se))
+    assert got.n_rounds == 5
+
+
+def test_intervals_are_simultaneous_over_the_steps():
+    one = (arm("s", shifted(0.5)), arm("r", BASE))
+    alone = effect(*one)
+    beside_two = effect(*one, second=one, third=one)
+    assert beside_two.ratio.low < alone.ratio.low
+    assert beside_two.ratio.high > alone.ratio.high
+    assert beside_two.p_value == alone.p_value
+    assert beside_two.p_holm == pytest.approx(3 * alone.p_value)
+
+
+def test_four_rounds_give_no_verdict_however_clear():
+    got = effect(arm("s", shifted(0.5)[:4]), arm("r", BASE[:4]))
+    assert got.verdict == "inconclusive"
+    assert got.n_rounds == 4
+    assert got.ratio.high < 0.6
+
+
+def test_one_run_an_arm_gives_the_signed_change_without_an_interval():
+    """cases.json C44: 668.2 J to 1008.8 J is +50.97 %."""
+    got = effect(arm("s", [1008.8]), arm("r", [668.2]))
+    assert got.ratio.value == pytest.approx(1.5097, abs=1e-4)
+    assert (got.ratio.low, got.ratio.high, got.p_value, got.p_holm) == (None, None, None, None)
+    assert got.verdict == "inconclusive"
+
+
+def test_a_common_model_error_cancels_in_the_ratio():
+    exact = effect(arm("s", shifted(0.5)), arm("r", BASE))
+    modelled = effect(arm("s", shifted(0.5), u_relative=0.3), arm("r", BASE, u_relative=0.3))
+    assert modelled.ratio.low == pytest.approx(exact.ratio.low)
+    assert modelled.ratio.high == pytest.approx(exact.ratio.high)
+
+
+def test_errors_that_are_not_common_widen_the_ratio_and_its_verdict():
+    step, reference = shifted(0.9), BASE
+    clear = effect(arm("s", step), arm("r", reference))
+    unsure = effect(
+        arm("s", step, u_relative=0.1, source="meter:a"),
+        arm("r", reference, u_relative=0.1, source="meter:b"),
+    )
+    assert clear.verdict == "better"
+    assert unsure.verdict == "inconclusive"
+    assert unsure.ratio.low < clear.ratio.low
+
+
+def test_a_stated_interval_of_one_instrument_cancels_and_widens_the_arm():
+    def stated(name, energies):
+        runs = tuple(run(name, e, repeat=i, energy=(reading(e),)) for i, e in enumerate(energies, start=1))
+        group = StepRuns(step=name, on=None, variants=runs, failed=(), effort=(), all=runs)
+        return build_arm(group, Vector(), per_run=False)[0]
+
+    def reading(e):
+        from decimal import Decimal
+
+        from carbonlens.domain.run import Reading
+
+        return Reading(
+            component="total",
+            energy_j=Decimal(repr(e)),
+            boundary="it",
+            grade="B",
+            method="table",
+            low_j=e / 1.2,
+            high_j=e * 1.2,
+        )
+
+    got = effect(stated("s", shifted(0.5)), stated("r", BASE))
+    assert got.ratio.high == pytest.approx(effect(arm("s", shifted(0.5)), arm("r", BASE)).ratio.high)
+    mean = stated("r", BASE).series["energy_j"].mean
+    assert mean.high / mean.value > 1.19
+
+
+def test_without_rounds_arms_are_independent():
+    paired = effect(arm("s", shifted(0.9)), arm("r", BASE))
+    plain = tuple(run("s", e, repeat=None, run_id=f"s{i}") for i, e in enumerate(shifted(0.9)))
+    group = StepRuns(step="s", on=None, variants=plain, failed=(), effort=(), all=plain)
+    loose = effect(build_arm(group, Vector(), per_run=False)[0], arm("r", BASE))
+    assert loose.ratio.value == pytest.approx(paired.ratio.value)
+    assert loose.ratio.low < paired.ratio.low < paired.ratio.high < loose.ratio.high
+    assert loose.n_rounds == 5
+
+
+def test_zero_energy_has_no_ratio():
+    got = effect(arm("s", [1.0] * 5), arm("r", [0.0] * 5))
+    assert got.ratio.value is None
+    assert got.ratio.state == "unknown"
+    assert got.verdict == "inconclusive"
+
+
+def test_a_ratio_beyond_any_float_is_not_infinite():
+    got = effect(arm("s", [1e200] * 5), arm("r", [1e-200] * 5))
+    assert math.isfinite(got.ratio.value)
+    assert got.ratio.high is None
+
+
+def test_the_minimum_detectable_saving_shrinks_with_the_noise():
+    noisy = effect(arm("s", shifted(0.9, [5 * e for e in NOISE])), arm("r", BASE)).minimum_detectable
+    quiet = effect(arm("s", shifted(0.9)), arm("r", BASE)).minimum_detectable
+    assert 0 < quiet < noisy < 1

@@ -1,0 +1,142 @@
+"""Lattices: Shapley values, interaction, main effects."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carbonlens.compare.from_runs import study_from_runs
+from carbonlens.compare.lattice import interaction_weights, is_lattice, shapley_weights
+from carbonlens.compare.study import compare_study
+from carbonlens.domain.factor import Vector
+from carbonlens.domain.study import Step, Study
+from tests.compare.study_runs import run, vector
+
+SHAPLEY_2 = {"": 1000, "P": 700, "Q": 500, "B": 600, "PQ": 380, "PB": 430, "QB": 320, "PQB": 250}
+SHAPLEY_3 = {"": 200, "X": 200, "Y": 120, "XY": 90}
+
+
+def lattice_runs(energy, n_rounds=1, spread=0.0):
+    return [
+        run(
+            "+".join(cell) or "baseline",
+            e * (1 + spread * ((i * 7 + len(cell)) % 3 - 1)),
+            repeat=i,
+            on=tuple(cell),
+        )
+        for cell, e in energy.items()
+        for i in range(1, n_rounds + 1)
+    ]
+
+
+def compared(energy, with_vector=None, **rounds):
+    runs = lattice_runs(energy, **rounds)
+    return compare_study(study_from_runs(runs), runs, with_vector or Vector(), {})
+
+
+@pytest.mark.parametrize(
+    ("energy", "values", "total", "interaction"),
+    [
+        (SHAPLEY_2, {"P": 515 / 3, "Q": 980 / 3, "B": 755 / 3}, 750, 450),
+        (SHAPLEY_3, {"X": 15, "Y": 95}, 110, -30),
+    ],
+    ids=["attr/shapley-2-full-lattice-3", "attr/shapley-3-enabler"],
+)
+def test_golden_shapley(energy, values, total, interaction):
+    result = compared(energy)
+    assert result.mode == "lattice"
+    got = {s.step: s.attribution.energy_j.value for s in result.steps}
+    assert got == pytest.approx(values, rel=1e-9)
+    assert result.total.energy_j.value == pytest.approx(total, rel=1e-9)
+    assert result.interaction_j.value == pytest.approx(interaction, rel=1e-9)
+
+
+def test_shapley_has_an_interval_by_rounds_in_all_currencies():
+    result = compared(SHAPLEY_2, vector(), n_rounds=5, spread=0.01)
+    for step in result.steps:
+        for estimate in (step.attribution.energy_j, step.attribution.emissions_location_kg):
+            assert estimate.low < estimate.value < estimate.high
+    kg = math.fsum(s.attribution.emissions_location_kg.value for s in result.steps)
+    assert kg == result.total.emissions_location_kg.value
+    assert [s.verdict for s in result.steps] == ["better"] * 3
+    assert [s.status for s in result.steps] == ["accepted"] * 3
+    assert [s.on for s in result.steps] == [("P",), ("Q",), ("B",)]
+
+
+def test_the_single_cell_is_what_a_step_shows_of_itself():
+    result = compared(SHAPLEY_2, n_rounds=5)
+    by_name = {s.step: s for s in result.steps}
+    assert by_name["P"].metrics.energy_per_unit_j.value == 700
+    assert by_name["P"].savings.energy_j.value == 300
+    assert by_name["P"].vs_baseline.ratio.value == pytest.approx(0.7)
+    ratios = [(700, 1000), (380, 500), (430, 600), (250, 320)]
+    expected = math.exp(sum(math.log(a / b) for a, b in ratios) / 4)
+    assert by_name["P"].vs_previous.ratio.value == pytest.approx(expected)
+
+
+def test_a_partial_lattice_has_no_shapley_value():
+    """golden.json attr/shapley-4-partial-lattice, which is never called Shapley."""
+    result = compared({"": 1000, "P": 700, "Q": 500, "PQ": 380, "PQB": 250})
+    assert all(s.attribution is None for s in result.steps)
+    assert result.total.energy_j.value == 750
+    assert result.interaction_j is None
+    assert {s.step: s.metrics is None for s in result.steps} == {"P": False, "Q": False, "B": True}
+    assert any(f.code == "CL413" and "5 of 8" in f.message for f in result.findings)
+
+
+def test_a_lattice_without_its_full_set_has_no_total():
+    result = compared({"": 1000, "P": 700, "Q": 500})
+    assert (result.total, result.final_amounts, result.break_even) == (None, None, ())
+    assert any("no total" in f.message for f in result.findings)
+
+
+def test_what_is_a_lattice():
+    def study(*steps):
+        return Study(name="t", baseline="base", steps=steps, unit="image")
+
+    a, b, ab = (Step(name="+".join(s), on=tuple(s)) for s in ("a", "b", "ab"))
+    assert is_lattice(study(a, b), frozenset())
+    assert is_lattice(study(a, b, ab), frozenset())
+    assert not is_lattice(study(a, ab), frozenset())
+    assert not is_lattice(study(a), frozenset())
+    assert not is_lattice(study(a, Step(name="b")), frozenset())
+    assert not is_lattice(study(a, Step(name="b", on=("b",), measured_on="base")), frozenset())
+    # Against another baseline than the empty set these are alternatives, not combinations.
+    assert not is_lattice(study(b, Step(name="base", on=())), frozenset({"a"}))
+
+
+cells = st.lists(st.floats(1.0, 1000.0), min_size=8, max_size=8)
+SETS = ("", "P", "Q", "B", "PQ", "PB", "QB", "PQB")
+
+
+@settings(max_examples=30, deadline=None)
+@given(energies=cells)
+def test_shapley_is_efficient(energies):
+    result = compared(dict(zip(SETS, energies, strict=True)))
+    parts = math.fsum(s.attribution.energy_j.value for s in result.steps)
+    assert parts == result.total.energy_j.value
+    assert parts == pytest.approx(energies[0] - energies[-1], abs=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(e0=st.floats(1.0, 1000.0), p=st.floats(0.1, 1.0), q=st.floats(0.1, 1.0))
+def test_shapley_is_symmetric_and_gives_a_dummy_nothing(e0, p, q):
+    alike = {"": e0, "P": e0 * p, "Q": e0 * p, "PQ": e0 * p * q}
+    values = [s.attribution.energy_j.value for s in compared(alike).steps]
+    assert values[0] == pytest.approx(values[1], abs=1e-9)
+    dummy = {"": e0, "P": e0 * p, "Q": e0, "PQ": e0 * p}
+    values = [s.attribution.energy_j.value for s in compared(dummy).steps]
+    assert values[1] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_weights_are_contrasts(n):
+    players = "abcd"[:n]
+    for player in players:
+        weights = shapley_weights(player, players)
+        assert math.fsum(w for w, _ in weights) == pytest.approx(0.0, abs=1e-12)
+        assert math.fsum(w for w, _ in weights if w > 0) == pytest.approx(1.0)
+    assert math.fsum(w for w, _ in interaction_weights(players)) == pytest.approx(0.0)

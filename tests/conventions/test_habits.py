@@ -1,0 +1,74 @@
+"""Habits of the code base, counted: sizes, docstrings, broad excepts, frozen records."""
+
+import ast
+import statistics
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "carbonlens"
+FILES = sorted(PACKAGE.rglob("*.py"))
+TREES = {f: ast.parse(f.read_text("utf-8")) for f in FILES}
+
+
+def functions(tree):
+    return [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def test_files_are_of_readable_size():
+    lines = [len(f.read_text("utf-8").splitlines()) for f in FILES]
+    assert statistics.median(lines) <= 150
+    assert max(lines) <= 420, FILES[lines.index(max(lines))]
+
+
+def test_functions_are_of_readable_size():
+    sizes = {
+        f"{file.name}:{n.name}": n.end_lineno - n.lineno + 1
+        for file, tree in TREES.items()
+        for n in functions(tree)
+    }
+    assert statistics.quantiles(sizes.values(), n=10)[-1] <= 30
+    assert max(sizes.values()) <= 80, max(sizes, key=sizes.get)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(PACKAGE)))
+def test_each_module_says_what_it_is_for(file):
+    assert ast.get_docstring(TREES[file])
+
+
+def test_no_vague_module_names():
+    vague = {"utils", "util", "helpers", "helper", "manager", "misc", "common", "data_utils"}
+    assert not vague & {f.stem for f in FILES}
+
+
+def test_broad_excepts_each_have_their_reason():
+    """A handler of everything needs a line that says why, in or above it."""
+    for file, tree in TREES.items():
+        text = file.read_text("utf-8").splitlines()
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ExceptHandler):
+                continue
+            broad = node.type is None or (
+                isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"}
+            )
+            reraises = any(isinstance(n, ast.Raise) and n.exc is None for n in ast.walk(node))
+            if broad and not reraises:
+                near = "\n".join(text[node.lineno - 2 : node.lineno + 2])
+                assert "#" in near, f"{file.name}:{node.lineno} catches everything without a reason"
+
+
+def test_records_are_frozen():
+    for file, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and any("Struct" in ast.unparse(b) for b in node.bases):
+                frozen = any(k.arg == "frozen" and ast.unparse(k.value) == "True" for k in node.keywords)
+                assert frozen, f"{file.name}: {node.name} is a record that can change"
+
+
+def test_tests_do_not_patch_our_own_code():
+    for file in (PACKAGE.parent / "tests").rglob("*.py"):
+        if file == Path(__file__):
+            continue
+        text = file.read_text("utf-8")
+        assert 'patch("carbonlens' not in text, file
+        assert "Mock(" not in text, file

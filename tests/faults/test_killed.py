@@ -1,0 +1,107 @@
+"""Killed, interrupted and crashed processes: at most the last second of a run is lost."""
+
+import signal
+import time
+
+import pytest
+
+from carbonlens.ledger.store import Ledger
+from tests.metering.processes import python, runs, start_python, state_folder
+
+LOOP = """
+import sys, time
+from carbonlens import track
+with track("killed", study="s", unit="loop", ledger=sys.argv[1]) as run:
+    run.add_units(3)
+    run.record_quality("accuracy", 0.5, n=10)
+    print(run.run_id, flush=True)
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        sum(range(1000))
+"""
+ANOTHER = "import sys\nfrom carbonlens import track\nwith track('next', ledger=sys.argv[1]): pass\n"
+
+
+def started(tmp_path, seconds=0.0):
+    process = start_python(LOOP, tmp_path, str(tmp_path / "ledger"))
+    time.sleep(seconds)
+    return process
+
+
+def by_step(tmp_path):
+    return {r.step: r for r in runs(tmp_path / "ledger")}
+
+
+def journals(tmp_path):
+    return [f for f in (state_folder(tmp_path) / "journal").iterdir() if f.is_file()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
+def test_a_process_that_is_ended_from_outside_is_recovered_by_the_next(tmp_path, number):
+    process = started(tmp_path, 2.4)
+    process.send_signal(number)
+    assert process.wait(10) == -number
+    assert len(journals(tmp_path)) == 1
+    assert python(ANOTHER, tmp_path, str(tmp_path / "ledger")).stderr == ""
+    found = by_step(tmp_path)
+    killed = found["killed"]
+    assert (found["next"].status, killed.status) == ("complete", "recovered")
+    # Samples lie a second apart, so at most the last one is lost.
+    assert 1.9 <= killed.duration_s <= 2.6
+    assert killed.conditions.cpu_s == pytest.approx(killed.duration_s, rel=0.5)
+    assert (killed.units, killed.quality[0].value) == (3, 0.5)
+    assert (killed.coverage, [f.code for f in killed.findings]) == (1.0, ["CL106"])
+    assert journals(tmp_path) == []
+
+
+def test_an_interrupt_seals_the_run_at_once(tmp_path):
+    process = started(tmp_path, 0.3)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) != 0
+    killed = by_step(tmp_path)["killed"]
+    assert (killed.status, killed.error) == ("failed", "KeyboardInterrupt")
+    assert journals(tmp_path) == []
+
+
+def test_a_process_that_leaves_without_cleaning_up_is_recovered(tmp_path):
+    code = LOOP.replace("sum(range(1000))", "__import__('os')._exit(5)")
+    process = start_python(code, tmp_path, str(tmp_path / "ledger"))
+    assert process.wait(10) == 5
+    python(ANOTHER, tmp_path, str(tmp_path / "ledger"))
+    assert by_step(tmp_path)["killed"].status == "recovered"
+
+
+def test_a_living_process_is_not_recovered(tmp_path):
+    process = started(tmp_path)
+    try:
+        python(ANOTHER, tmp_path, str(tmp_path / "ledger"))
+        assert set(by_step(tmp_path)) == {"next"}
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_many_killed_processes_are_each_recovered_once(tmp_path):
+    processes = [started(tmp_path) for _ in range(4)]
+    time.sleep(1.3)
+    for process in processes:
+        process.kill()
+    for process in processes:
+        process.wait()
+    python(ANOTHER, tmp_path, str(tmp_path / "ledger"))
+    statuses = [r.status for r in Ledger(tmp_path / "ledger").view().runs]
+    assert sorted(statuses) == ["complete"] + ["recovered"] * 4
+
+
+def test_a_process_killed_while_it_recovers_loses_nothing(tmp_path):
+    process = started(tmp_path, 1.2)
+    process.kill()
+    process.wait()
+    (journal,) = journals(tmp_path)
+    claiming = (
+        "import os, sys\nfrom pathlib import Path\nfrom carbonlens.metering import recovery\n"
+        "recovery._claim(Path(sys.argv[1]))\nos._exit(9)\n"
+    )
+    assert python(claiming, tmp_path, str(journal)).returncode == 9
+    python(ANOTHER, tmp_path, str(tmp_path / "ledger"))
+    assert by_step(tmp_path)["killed"].status == "recovered"

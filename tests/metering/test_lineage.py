@@ -1,0 +1,141 @@
+"""Which run a run is part of: by context, thread, asyncio task, environment and fork."""
+
+import asyncio
+import contextvars
+import os
+import threading
+
+import pytest
+
+from carbonlens.metering.lineage import VARIABLE, Lineage
+
+OUTER, INNER, OTHER = (f"00000000-0000-7000-8000-00000000000{n}" for n in range(3))
+
+
+@pytest.fixture
+def lineage(monkeypatch):
+    """A fresh lineage, tried in a context of its own."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    return Lineage()
+
+
+def in_thread(function):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def apart(test):
+    """Run in a copy of the context, so that no test leaves a run open for the next."""
+
+    def wrapped(lineage):
+        contextvars.copy_context().run(test, lineage)
+
+    wrapped.__name__ = test.__name__
+    return wrapped
+
+
+@apart
+def test_nesting(lineage):
+    assert lineage.parent() is None
+    lineage.enter(OUTER, None)
+    assert lineage.parent() == OUTER
+    lineage.enter(INNER, OUTER)
+    assert lineage.parent() == INNER
+    assert not lineage.leave(INNER)
+    assert lineage.parent() == OUTER
+    assert not lineage.leave(OUTER)
+    assert lineage.parent() is None
+
+
+@apart
+def test_children_learn_it_by_environment(lineage):
+    lineage.enter(OUTER, None)
+    assert os.environ[VARIABLE] == OUTER
+    lineage.enter(INNER, OUTER)
+    assert os.environ[VARIABLE] == INNER
+    lineage.leave(INNER)
+    assert os.environ[VARIABLE] == OUTER
+    lineage.leave(OUTER)
+    assert VARIABLE not in os.environ
+
+
+@apart
+def test_a_run_given_by_environment_is_the_parent_and_comes_back(lineage):
+    os.environ[VARIABLE] = OTHER
+    assert lineage.parent() == OTHER
+    lineage.enter(OUTER, OTHER)
+    assert in_thread(lineage.parent) == OUTER
+    lineage.leave(OUTER)
+    assert os.environ.pop(VARIABLE) == OTHER
+
+
+@apart
+def test_nonsense_in_the_environment_is_no_run(lineage):
+    os.environ[VARIABLE] = "../../etc/passwd"
+    assert lineage.parent() is None
+    del os.environ[VARIABLE]
+
+
+@apart
+def test_a_thread_is_part_of_the_main_threads_run(lineage):
+    lineage.enter(OUTER, None)
+    assert in_thread(lineage.parent) == OUTER
+    lineage.leave(OUTER)
+
+
+@apart
+def test_runs_of_two_threads_are_no_family_and_overlap(lineage):
+    inside, leave = threading.Event(), threading.Event()
+    overlapped = []
+
+    def work():
+        lineage.enter(OUTER, None)
+        inside.set()
+        leave.wait(5)
+        overlapped.append(lineage.leave(OUTER))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait(5)
+    assert lineage.parent() is None
+    lineage.enter(OTHER, None)
+    leave.set()
+    thread.join()
+    assert lineage.leave(OTHER)
+    assert overlapped == [True]
+
+
+@apart
+def test_tasks_are_part_of_the_run_they_were_made_in(lineage):
+    async def task(run_id):
+        parent = lineage.parent()
+        lineage.enter(run_id, parent)
+        await asyncio.sleep(0.01)
+        lineage.leave(run_id)
+        return parent
+
+    async def main():
+        lineage.enter(OUTER, None)
+        parents = await asyncio.gather(task(INNER), task(OTHER))
+        lineage.leave(OUTER)
+        return parents
+
+    assert asyncio.run(main()) == [OUTER, OUTER]
+
+
+@apart
+def test_a_run_that_has_ended_is_nobodys_parent(lineage):
+    lineage.enter(OUTER, None)
+    copied = contextvars.copy_context()
+    lineage.leave(OUTER)
+    assert copied.run(lineage.parent) is None
+
+
+@apart
+def test_leaving_twice_does_no_harm(lineage):
+    lineage.enter(OUTER, None)
+    lineage.leave(OUTER)
+    assert lineage.leave(OUTER) is False

@@ -1,0 +1,108 @@
+"""CPU time of a process tree: own, reaped, living and dead-but-unreaped, each once."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from carbonlens.metering import process_time
+from carbonlens.metering.process_time import TreeClock, children, living_descendants_s, process_cpu_s
+from tests.metering.processes import BURN, burn
+
+WAITING = BURN.format(0.3) + "print('done', flush=True)\ninput()\n"
+
+
+def test_own_work_is_counted():
+    clock = TreeClock()
+    before = clock.read()
+    burn(0.2)
+    assert clock.read() - before == pytest.approx(0.2, abs=0.05)
+
+
+def test_sleep_is_far_below_load():
+    clock = TreeClock()
+    before = clock.read()
+    time.sleep(0.3)
+    assert clock.read() - before < 0.03
+
+
+def test_a_reaped_child_is_counted_once():
+    clock = TreeClock()
+    before = clock.read()
+    subprocess.run([sys.executable, "-c", BURN.format(0.3)], check=True)
+    assert 0.3 <= clock.read() - before < 0.6
+
+
+def test_a_living_child_is_counted_and_only_for_the_window():
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout.readline() == "done\n"
+        clock = TreeClock(include_self=False)
+        before = clock.read()
+        assert before >= 0.28
+        # What it used before the window stays outside of it, also once it is reaped.
+        child.communicate("\n", timeout=10)
+        assert clock.read() - before < 0.1
+
+
+def test_a_dead_child_nobody_waited_for_is_counted():
+    child = subprocess.Popen([sys.executable, "-c", BURN.format(0.2)])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert process_cpu_s(child.pid) >= 0.18
+    assert child.pid in children(os.getpid())
+    assert living_descendants_s(os.getpid()) >= 0.18
+    child.wait()
+    assert process_cpu_s(child.pid) is None
+
+
+def test_grandchildren_are_found():
+    code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {WAITING!r}])"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout.readline() == "done\n"
+        assert living_descendants_s(os.getpid()) >= 0.28
+        child.communicate("\n", timeout=10)
+
+
+def test_the_clock_never_falls():
+    clock = TreeClock(include_self=False)
+    seen = [clock.read()]
+    for _ in range(3):
+        child = subprocess.Popen([sys.executable, "-c", BURN.format(0.05)])
+        while child.poll() is None:
+            seen.append(clock.read(edge=False))
+            time.sleep(0.005)
+        seen.append(clock.read())
+    assert seen == sorted(seen)
+    assert 0.15 <= seen[-1] - seen[0] < 0.6
+
+
+def test_a_process_that_is_gone_has_no_children_and_no_time():
+    assert children(2**22 + 1) == []
+    assert process_cpu_s(2**22 + 1) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "steal"),
+    [
+        ("cpu  100 0 50 800 0 0 0 250 0 0\ncpu0 1 2 3\n", 250 / os.sysconf("SC_CLK_TCK")),
+        ("cpu  100 0 50 800\n", None),
+        ("", None),
+    ],
+)
+def test_steal_is_read_or_unknown(tmp_path, text, steal):
+    file = tmp_path / "stat"
+    file.write_text(text)
+    assert process_time.steal_s(file) == steal
+
+
+def test_steal_is_unknown_without_the_file(tmp_path):
+    assert process_time.steal_s(tmp_path / "stat") is None
+
+
+def test_resident_memory_is_below_its_peak():
+    assert 1_000_000 < process_time.rss_bytes() <= process_time.peak_rss_bytes() * 1.1

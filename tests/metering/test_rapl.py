@@ -1,0 +1,112 @@
+"""RAPL on trees like the kernel's: packages and memory once each, and nothing else."""
+
+import os
+
+import pytest
+
+from carbonlens.metering.process_time import TreeClock
+from carbonlens.metering.sensors import Sensor
+from carbonlens.metering.sensors.discovery import usable_sensors
+from carbonlens.metering.sensors.rapl import RaplSensor
+from tests.metering.powercap import RANGE_UJ, Powercap, turn
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return Powercap(tmp_path / "powercap")
+
+
+def devices(tree):
+    return [(c.device, c.component) for c in RaplSensor(tree.root).info.channels]
+
+
+def test_packages_and_memory_are_read_in_joules(tree):
+    tree.zone("intel-rapl:0", "package-0", 5_000_000)
+    tree.zone("intel-rapl:0:0", "core", 1)
+    tree.zone("intel-rapl:0:1", "dram", 2_000_000)
+    tree.zone("intel-rapl:1", "package-1", 7_000_000)
+    tree.zone("intel-rapl:1:0", "dram", 3_000_000)
+    sensor = RaplSensor(tree.root)
+    assert isinstance(sensor, Sensor)
+    assert sensor.probe().usable
+    assert devices(tree) == [
+        ("package-0", "cpu"),
+        ("dram of package-0", "ram"),
+        ("package-1", "cpu"),
+        ("dram of package-1", "ram"),
+    ]
+    assert sensor.read(edge=True) == (5.0, 2.0, 7.0, 3.0)
+    assert {c.max_range for c in sensor.info.channels} == {RANGE_UJ / 1e6}
+    sensor.close()
+
+
+def test_the_platform_zone_is_not_added_to_its_packages(tree):
+    tree.zone("intel-rapl:0", "package-0")
+    tree.zone("intel-rapl:1", "psys")
+    assert devices(tree) == [("package-0", "cpu")]
+
+
+def test_a_mirrored_die_counts_once(tree):
+    tree.zone("intel-rapl:0", "package-0")
+    tree.zone("intel-rapl:1", "package-0")
+    tree.zone("intel-rapl:2", "package-0-die-1")
+    assert devices(tree) == [("package-0", "cpu"), ("package-0-die-1", "cpu")]
+
+
+def test_the_same_zones_by_mmio_count_once(tree):
+    tree.zone("intel-rapl:0", "package-0")
+    tree.zone("intel-rapl-mmio:0", "package-0")
+    assert devices(tree) == [("package-0", "cpu")]
+
+
+def test_a_counter_is_followed_and_a_failed_zone_is_none(tree):
+    one = tree.zone("intel-rapl:0", "package-0", 1_000_000)
+    two = tree.zone("intel-rapl:1", "package-1", 1_000_000)
+    sensor = RaplSensor(tree.root)
+    assert sensor.read(edge=True) == (1.0, 1.0)
+    turn(one, 4_000_000)
+    two.write_text("not a number\n")
+    assert sensor.read(edge=False) == (4.0, None)
+    one.write_text("")
+    with pytest.raises(OSError, match="no RAPL"):
+        sensor.read(edge=True)
+    sensor.close()
+    sensor.close()
+
+
+def test_a_range_that_is_missing_or_nonsense_is_unknown(tree):
+    tree.zone("intel-rapl:0", "package-0", max_range_uj=None)
+    tree.zone("intel-rapl:1", "package-1", max_range_uj=0)
+    assert [c.max_range for c in RaplSensor(tree.root).info.channels] == [None, None]
+
+
+def test_a_missing_tree_says_why(tmp_path):
+    probe = RaplSensor(tmp_path / "nothing").probe()
+    assert not probe.usable
+    assert "virtual" in probe.reason
+
+
+def test_an_unreadable_counter_says_why(tree):
+    tree.zone("intel-rapl:0", "package-0").unlink()
+    (tree.root / "intel-rapl:0" / "energy_uj").mkdir()
+    probe = RaplSensor(tree.root).probe()
+    assert not probe.usable
+    assert "cannot be read" in probe.reason
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
+def test_a_forbidden_counter_names_one_safe_mend(tree):
+    tree.zone("intel-rapl:0", "package-0").chmod(0)
+    probe = RaplSensor(tree.root).probe()
+    assert not probe.usable
+    assert "chmod" in probe.mend
+
+
+def test_the_cpu_model_is_always_there_and_rapl_where_it_can_be_read(tree, tmp_path):
+    def names(root):
+        return [s.info.name for s in usable_sensors(TreeClock(), powercap=root)]
+
+    assert names(tmp_path / "nothing") == ["cpu_model"]
+    assert names(tree.root) == ["cpu_model"]
+    tree.zone("intel-rapl:0", "package-0")
+    assert names(tree.root) == ["cpu_model", "rapl"]

@@ -1,0 +1,84 @@
+"""What the user records: kept exactly, or named in a Finding, but never an exception."""
+
+import threading
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from carbonlens.metering.recorder import Recorder
+
+
+def final(recorder):
+    return recorder.final_facts(lambda outcomes: f"hash of {sum(outcomes)}/{len(outcomes)}")
+
+
+def test_units_add_up_exactly_also_from_threads():
+    recorder = Recorder()
+
+    def count():
+        for _ in range(500):
+            recorder.add_units(0.1)
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert final(recorder).units == Decimal("200.0")
+
+
+def test_quality_takes_numpy_numbers_and_outcomes():
+    recorder = Recorder()
+    recorder.add_quality("f1", np.float64(0.5), np.int64(8), None, higher_is_better=True)
+    recorder.add_quality("accuracy", None, None, np.array([1, 0, 1, 1]), higher_is_better=True)
+    f1, accuracy = final(recorder).quality
+    assert (f1.value, f1.n, f1.outcomes_sha256) == (0.5, 8, None)
+    assert (accuracy.value, accuracy.n, accuracy.outcomes_sha256) == (0.75, 4, "hash of 3/4")
+
+
+def test_a_later_figure_of_the_same_name_replaces_the_earlier():
+    recorder = Recorder()
+    recorder.add_quality("accuracy", None, None, [1, 0], higher_is_better=True)
+    recorder.add_quality("accuracy", 0.9, 100, None, higher_is_better=True)
+    (quality,) = final(recorder).quality
+    assert (quality.value, quality.n, quality.outcomes_sha256) == (0.9, 100, None)
+
+
+def test_an_evaluation_without_a_number_is_kept_as_none():
+    recorder = Recorder()
+    recorder.add_quality("bleu", None, None, None, higher_is_better=True)
+    (quality,) = final(recorder).quality
+    assert quality.value is None
+
+
+@pytest.mark.parametrize(
+    ("record", "subject"),
+    [
+        (lambda r: r.add_units("many"), "units"),
+        (lambda r: r.add_units(float("nan")), "units"),
+        (lambda r: r.add_units(-1), "units"),
+        (lambda r: r.add_units(None), "units"),
+        (lambda r: r.add_quality("acc", object(), None, None, higher_is_better=True), "quality acc"),
+        (lambda r: r.add_quality("acc", float("nan"), None, None, higher_is_better=True), "quality acc"),
+        (lambda r: r.add_quality("acc", None, None, ["right"], higher_is_better=True), "quality acc"),
+        (lambda r: r.add_latencies([1.0, -2.0]), "latencies"),
+        (lambda r: r.add_latencies(3.0), "latencies"),
+        (lambda r: r.add_latencies(["slow"]), "latencies"),
+        (lambda r: r.describe_model("big", None), "model"),
+    ],
+)
+def test_a_wrong_value_is_a_finding_and_nothing_else(record, subject):
+    recorder = Recorder()
+    record(recorder)
+    facts = final(recorder)
+    assert [(f.code, f.subject) for f in facts.findings] == [("CL110", subject)]
+    assert (facts.units, facts.quality, facts.latency, facts.model_bytes) == (None, (), None, None)
+
+
+def test_the_model_is_described_in_parts():
+    recorder = Recorder()
+    recorder.describe_model(1000, None)
+    recorder.describe_model(None, 5)
+    facts = final(recorder)
+    assert (facts.model_bytes, facts.macs_per_unit) == (1000, 5)

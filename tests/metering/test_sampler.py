@@ -1,0 +1,67 @@
+"""The sampler: one thread for all sessions, once a second, rarer for old ones, gone when idle."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from carbonlens.metering.sampler import MAX_PERIOD_S, PERIOD_S, Sampler, period_s
+
+
+class Counted:
+    """A session that counts what is asked of it."""
+
+    def __init__(self):
+        self.samples = 0
+        self.abandoned = False
+
+    def sample(self):
+        self.samples += 1
+
+    def sync(self):
+        pass
+
+    def abandon(self):
+        self.abandoned = True
+
+
+def sampler_threads():
+    return [t for t in threading.enumerate() if t.name == "carbonlens-sampler"]
+
+
+@pytest.mark.parametrize(
+    ("age_s", "period"), [(0, PERIOD_S), (3600, PERIOD_S), (36_000, 10.0), (10**7, MAX_PERIOD_S)]
+)
+def test_old_sessions_are_looked_at_less_often(age_s, period):
+    assert period_s(age_s) == period
+
+
+def test_overlapping_sessions_share_one_thread():
+    before = len(sampler_threads())
+    sampler = Sampler()
+    one, two = Counted(), Counted()
+    sampler.add(one)
+    time.sleep(0.6)
+    sampler.add(two)
+    assert len(sampler_threads()) == before + 1
+    time.sleep(0.7)
+    sampler.remove(one)
+    assert (one.samples, two.samples) == (1, 0)
+    time.sleep(0.5)
+    sampler.remove(two)
+    assert (one.samples, two.samples) == (1, 1)
+
+
+def test_a_fork_leaves_the_childs_sampler_empty():
+    from carbonlens.metering.sampler import process_sampler
+
+    session = Counted()
+    process_sampler().add(session)
+    pid = os.fork()
+    if pid == 0:
+        ok = session.abandoned and not sampler_threads() and process_sampler()._entries == {}
+        os._exit(0 if ok else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert not session.abandoned
+    process_sampler().remove(session)

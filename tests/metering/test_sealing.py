@@ -1,0 +1,190 @@
+"""Sealing samples: the right energy, or a lower bound that says so; never a silent zero."""
+
+from decimal import Decimal
+
+import pytest
+
+from carbonlens.domain.run import Run
+from carbonlens.domain.units import US_PER_HOUR, US_PER_S
+from carbonlens.metering.sealing import Sample, seal
+from carbonlens.metering.sensors import Channel, SensorInfo
+from carbonlens.signals.cpu_model import CpuCurve
+
+CURVE = CpuCurve(family="test", idle_w_per_thread=0.5, full_w_per_thread=2.0, spread=0.1, n=9, source="here")
+MODEL = SensorInfo(
+    name="cpu_model",
+    kind="utilisation",
+    unit="s",
+    scope="process",
+    boundary="it",
+    grade="D",
+    update_period_s=0.0,
+    channels=(Channel(device="cpu-time", component="cpu"),),
+    method="model",
+    curve=CURVE,
+)
+
+
+def rapl(*channels, max_range=1000.0):
+    return SensorInfo(
+        name="rapl",
+        kind="cumulative",
+        unit="J",
+        scope="machine",
+        boundary="device",
+        grade="B",
+        update_period_s=0.001,
+        channels=tuple(Channel(device=d, component=c, max_range=max_range) for d, c in channels),
+        method="counter",
+        gain_sigma=0.025,
+    )
+
+
+PACKAGE = rapl(("package-0", "cpu"))
+SERVER = rapl(("package-0", "cpu"), ("package-1", "cpu"), ("dram", "ram"))
+
+
+def samples(*rows):
+    """Rows of seconds and one entry a sensor."""
+    return [Sample(t_us=int(t * US_PER_S), values=tuple(values)) for t, *values in rows]
+
+
+def sealed(sensors, rows, **more):
+    taken = samples(*rows)
+    window = {"start_us": 0, "window_us": taken[-1].t_us, **more}
+    return seal(sensors, taken, **window)
+
+
+def codes(result):
+    return [f.code for f in result.findings]
+
+
+def total(result):
+    return Run(run_id="r", energy=result.readings).total_energy
+
+
+def test_cpu_time_becomes_energy_at_the_plug():
+    result = sealed([MODEL], [(0, (7.0,)), (1, (7.4,)), (2, (8.0,))])
+    (cpu,) = result.readings
+    assert (cpu.component, cpu.boundary, cpu.grade) == ("cpu", "it", "D")
+    assert cpu.energy_j == Decimal("2.000000")
+    assert cpu.dynamic_j == Decimal("1.500000")
+    assert set(cpu.u_by_source_j) == {"cpu_model:test"}
+    estimate = cpu.estimate
+    assert estimate.high / estimate.value == pytest.approx(1.8)
+    assert result.cpu_s == pytest.approx(1.0)
+    assert result.covered_s == 2.0
+    assert codes(result) == []
+
+
+def test_hours_follow_the_samples_and_sum_to_the_reading():
+    rows = [(0, (0.0,)), (3600, (10.0,)), (7200, (40.0,))]
+    result = sealed([MODEL], rows, start_us=5 * US_PER_HOUR)
+    assert [(h.hour_utc, h.energy_j) for h in result.hours] == [
+        (5, Decimal("20.000000")),
+        (6, Decimal("60.000000")),
+    ]
+
+
+def test_an_accelerator_that_nothing_reads_makes_the_total_a_lower_bound():
+    result = sealed([MODEL], [(0, (0.0,)), (1, (1.0,))], unmeasured=("NVIDIA GPU",))
+    gpu = result.readings[1]
+    assert (gpu.component, gpu.energy_j, gpu.state) == ("gpu", None, "unknown")
+    assert codes(result) == ["CL101"]
+    assert (total(result).state, total(result).value, total(result).high) == ("unbounded", 2.0, None)
+
+
+def test_a_counter_outranks_the_model_and_keeps_the_cpu_time():
+    result = sealed([MODEL, SERVER], [(0, (0.0,), (1.0, 2.0, 3.0)), (10, (4.0,), (101.0, 52.0, 8.0))])
+    cpu, ram = result.readings
+    assert (cpu.energy_j, cpu.grade, cpu.boundary) == (Decimal("150.000000"), "B", "device")
+    assert (ram.component, ram.energy_j) == ("ram", Decimal("5.000000"))
+    assert cpu.devices == ("package-0", "package-1")
+    assert cpu.u_by_source_j == {"sensor:rapl": pytest.approx(3.75)}
+    assert result.cpu_s == 4.0
+    assert set(codes(result)) == {"CL103"}
+    assert total(result).state == "known"
+
+
+def test_packages_without_a_memory_counter_are_a_lower_bound():
+    result = sealed([MODEL, PACKAGE], [(0, (0.0,), (1.0,)), (10, (4.0,), (101.0,))])
+    assert [(r.component, r.state) for r in result.readings] == [("cpu", "known"), ("ram", "unknown")]
+    assert "CL104" in codes(result)
+    assert total(result).state == "unbounded"
+
+
+def test_a_wrap_is_exact():
+    result = sealed([MODEL, PACKAGE], [(0, (0.0,), (990.0,)), (10, (1.0,), (15.0,))])
+    assert result.readings[0].energy_j == Decimal("25.000000")
+    assert result.readings[0].state == "known"
+
+
+def test_a_reset_is_not_covered_and_bounds_from_below():
+    rows = [(0, (0.0,), (900.0,)), (5, (1.0,), (1.0,)), (10, (2.0,), (31.0,))]
+    result = sealed([MODEL, rapl(("package-0", "cpu"), max_range=None)], rows)
+    cpu = result.readings[0]
+    assert (cpu.energy_j, cpu.state, cpu.covered_s) == (Decimal("30.000000"), "unbounded", 5.0)
+    assert "CL105" in codes(result)
+    assert result.covered_s == 5.0
+
+
+def test_a_failed_reading_between_good_ones_costs_nothing():
+    rows = [(0, (0.0,), (1.0,)), (1, (0.5,), None), (2, (1.0,), (7.0,))]
+    result = sealed([MODEL, PACKAGE], rows)
+    assert result.readings[0].energy_j == Decimal("6.000000")
+    assert result.readings[0].covered_s == 2.0
+
+
+def test_a_counter_that_dies_is_a_lower_bound_up_to_its_last_reading():
+    rows = [(0, (0.0,), (1.0,)), (4, (0.5,), (5.0,)), (10, (1.0,), None)]
+    result = sealed([MODEL, PACKAGE], rows)
+    assert (result.readings[0].energy_j, result.readings[0].state) == (Decimal("4.000000"), "unbounded")
+    assert result.covered_s == 4.0
+
+
+def test_without_any_counter_reading_the_model_stands_in():
+    result = sealed([MODEL, PACKAGE], [(0, (0.0,), None), (10, (3.0,), None)])
+    assert [(r.component, r.grade, r.boundary) for r in result.readings] == [("cpu", "D", "it")]
+
+
+def test_memory_alone_is_not_mixed_with_a_whole_server_figure():
+    rows = [(0, (0.0,), (None, None, 1.0)), (10, (3.0,), (None, None, 9.0))]
+    result = sealed([MODEL, SERVER], rows)
+    assert [r.component for r in result.readings] == ["cpu"]
+    assert total(result).value == 6.0
+
+
+def test_one_of_two_packages_is_a_lower_bound():
+    rows = [(0, (0.0,), (1.0, 1.0, 1.0)), (10, (3.0,), (11.0, None, 2.0))]
+    cpu = sealed([MODEL, SERVER], rows).readings[0]
+    assert (cpu.energy_j, cpu.state) == (Decimal("10.000000"), "unbounded")
+
+
+def test_no_reading_at_all_is_unknown_and_never_zero():
+    result = sealed([MODEL], [(0, None), (10, None)])
+    (cpu,) = result.readings
+    assert (cpu.energy_j, cpu.state) == (None, "unknown")
+    assert (result.cpu_s, result.covered_s, result.hours) == (None, 0.0, ())
+    assert total(result).state == "unknown"
+    assert codes(result) == ["CL105"]
+
+
+def test_one_sample_is_unknown_too():
+    assert sealed([MODEL], [(0, (1.0,))]).readings[0].state == "unknown"
+
+
+def test_an_unknown_family_is_said():
+    curve = CpuCurve(
+        family="all",
+        idle_w_per_thread=1.0,
+        full_w_per_thread=4.0,
+        spread=0.687,
+        n=983,
+        source="x",
+        known=False,
+    )
+    info = SensorInfo(**{f: getattr(MODEL, f) for f in MODEL.__struct_fields__ if f != "curve"}, curve=curve)
+    result = sealed([info], [(0, (0.0,)), (1, (1.0,))], hardware="Strange CPU x8")
+    assert codes(result) == ["CL102"]
+    assert "Strange CPU" in result.findings[0].message
+    assert "3.8" in result.findings[0].message

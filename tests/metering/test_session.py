@@ -1,0 +1,210 @@
+"""Sessions: energy from edge to edge, and nothing a sensor or a disk does reaches the user."""
+
+import os
+import resource
+import threading
+import time
+from decimal import Decimal
+
+import pytest
+
+from carbonlens.ledger.store import Ledger
+from carbonlens.metering.journal import read
+from carbonlens.metering.process_time import TreeClock
+from carbonlens.metering.sensors import Sensor
+from carbonlens.metering.sensors.cpu_model import CpuModelSensor
+from carbonlens.metering.sensors.discovery import Watch
+from carbonlens.metering.session import Session, new_run, one_line
+from tests.metering.processes import burn, runs
+from tests.metering.sensors import CounterSensor
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return tmp_path / "ledger"
+
+
+def session(tmp_path, *sensors, **more):
+    watch = Watch((CpuModelSensor(TreeClock()), *sensors))
+    return Session(new_run("test"), watch, tmp_path / "ledger", journal_folder=tmp_path / "journal", **more)
+
+
+def codes(run):
+    return [f.code for f in run.findings]
+
+
+def test_a_session_is_sealed_into_its_ledger_and_leaves_no_journal(tmp_path, ledger):
+    one = session(tmp_path)
+    one.start()
+    (path,) = (tmp_path / "journal").iterdir()
+    assert read(path).header.run.status == "running"
+    burn(0.2)
+    stored = one.finish()
+    assert runs(ledger) == (stored.run,)
+    assert stored.fault is None
+    run = stored.run
+    assert run.status == "complete"
+    assert run.conditions.cpu_s == pytest.approx(0.2, abs=0.1)
+    assert run.coverage == 1.0
+    assert run.lost_s == 0.0
+    assert run.duration_s == pytest.approx((run.end_us - run.start_us) / 1e6)
+    assert sum(h.energy_j for h in run.energy_by_hour) == run.energy[0].energy_j
+    assert list((tmp_path / "journal").iterdir()) == []
+
+
+def test_the_fakes_are_sensors():
+    assert isinstance(CounterSensor(), Sensor)
+    assert isinstance(CpuModelSensor(), Sensor)
+
+
+@pytest.mark.parametrize("error", [OSError("gone"), ValueError("odd"), RuntimeError("NVMLError_Unknown")])
+def test_a_sensor_that_raises_is_a_gap(tmp_path, error):
+    sensor = CounterSensor(faults={1}, error=error)
+    one = session(tmp_path, sensor)
+    one.start()
+    one.sample()
+    run = one.finish().run
+    # Readings 0 and 2 are good: the counter itself carries what happened between.
+    assert (run.energy[0].energy_j, run.energy[0].state) == (Decimal("20.000000"), "known")
+    assert sensor.closed
+
+
+def test_a_sensor_that_always_raises_leaves_the_model(tmp_path):
+    one = session(tmp_path, CounterSensor(faults=range(99)))
+    one.start()
+    run = one.finish().run
+    assert [r.grade for r in run.energy] == ["D"]
+
+
+def test_a_sensor_that_hangs_costs_50_ms_and_is_said(tmp_path):
+    one = session(tmp_path, CounterSensor(faults={1}, hang_s=1.5, may_block=True))
+    one.start()
+    begin = time.monotonic()
+    run = one.finish().run
+    assert time.monotonic() - begin < 1.0
+    assert [r.grade for r in run.energy] == ["D"]
+    assert "CL113" in codes(run)
+
+
+def test_a_sensor_that_hangs_at_the_start_does_not_hold_the_work(tmp_path):
+    one = session(tmp_path, CounterSensor(faults={0}, hang_s=0.3, may_block=True))
+    begin = time.monotonic()
+    one.start()
+    assert time.monotonic() - begin < 0.25
+    time.sleep(0.4)
+    one.sample()
+    time.sleep(0.05)
+    run = one.finish().run
+    # Readings 1 and 2: a lower bound that names the part it covers.
+    assert (run.energy[0].energy_j, run.energy[0].state) == (Decimal("10.000000"), "unbounded")
+    assert 0 < run.coverage < 0.5
+    assert run.lost_s > 0.2
+    assert {"CL105", "CL113"} <= set(codes(run))
+
+
+def test_a_blocking_sensor_that_behaves_is_read_in_its_own_thread(tmp_path):
+    names = []
+
+    class Watched(CounterSensor):
+        def read(self, *, edge):
+            names.append(threading.current_thread().name)
+            return super().read(edge=edge)
+
+    one = session(tmp_path, Watched(may_block=True))
+    one.start()
+    run = one.finish().run
+    assert run.energy[0].energy_j == Decimal("10.000000")
+    assert set(names) == {"carbonlens-sensor"}
+
+
+def test_without_a_journal_the_run_is_measured_all_the_same(tmp_path, ledger):
+    (tmp_path / "journal").write_text("a file where the folder should be")
+    one = session(tmp_path)
+    one.start()
+    one.sample()
+    run = one.finish().run
+    assert runs(ledger) == (run,)
+    assert codes(run) == ["CL111"]
+
+
+def test_a_full_disk_ends_the_journal_and_not_the_run(tmp_path):
+    one = session(tmp_path)
+    one.start()
+    (path,) = (tmp_path / "journal").iterdir()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, before[1]))
+    try:
+        one.sample()
+        one.sample()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    run = one.finish().run
+    assert codes(run) == ["CL111"]
+    assert run.status == "complete"
+
+
+def test_no_ledger_takes_the_run_the_journal_stays(tmp_path, monkeypatch):
+    (tmp_path / "ledger").write_text("a file where the folder should be")
+    one = session(tmp_path)
+    one.start()
+    (tmp_path / "state" / "carbonlens").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "state" / "carbonlens" / "ledger").write_text("another one")
+    stored = one.finish()
+    assert stored.ledger is None
+    assert stored.fault
+    assert len(list((tmp_path / "journal").iterdir())) == 1
+
+
+def test_what_the_user_recorded_is_in_the_journal(tmp_path):
+    one = session(tmp_path)
+    one.start()
+    one.recorder.add_units(5)
+    one.recorder.add_latencies([1.0, 2.0])
+    one.sample()
+    (path,) = (tmp_path / "journal").iterdir()
+    facts = read(path).facts
+    assert (facts.units, facts.latency.n, facts.latency.mean_ms) == (Decimal(5), 2, 1.5)
+    one.finish()
+
+
+def test_outcomes_are_stored_beside_the_run(tmp_path, ledger):
+    one = session(tmp_path)
+    one.start()
+    one.recorder.add_quality("accuracy", None, None, [1, 1, 0, 1], higher_is_better=True)
+    (quality,) = one.finish().run.quality
+    assert (quality.value, quality.n) == (0.75, 4)
+    assert Ledger(ledger).outcomes(quality.outcomes_sha256) == (1, 1, 0, 1)
+
+
+def test_the_peak_of_a_window_is_not_that_of_earlier_work(tmp_path):
+    block = bytearray(150_000_000)
+    del block
+    one = session(tmp_path)
+    one.start()
+    assert (
+        one.finish().run.conditions.peak_rss_bytes < resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    )
+
+
+def test_a_forked_child_writes_nothing(tmp_path):
+    one = session(tmp_path)
+    one.start()
+    (path,) = (tmp_path / "journal").iterdir()
+    size = path.stat().st_size
+    pid = os.fork()
+    if pid == 0:
+        one.sample()
+        one.sync()
+        os._exit(0 if not one.is_ours else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert path.stat().st_size == size
+    one.sample()
+    assert path.stat().st_size > size
+    one.finish()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"), [(None, None), ("one\ntwo", "one"), ("x" * 500, "x" * 200), ("\n a \nb", "a")]
+)
+def test_errors_are_one_short_line(text, kept):
+    assert one_line(text) == kept
