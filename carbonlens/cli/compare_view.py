@@ -13,6 +13,8 @@ from carbonlens.reporting import names
 from carbonlens.reporting.comparison_json import comparison_json
 
 _STEP_WIDTH = 20
+_LEAST_STEP_WIDTH = 8
+_MEASURES = {"energy": "energy", "carbon_location": "carbon", "cost": "cost"}
 
 
 def print_as_json(comparison: Comparison) -> None:
@@ -34,6 +36,18 @@ def print_as_text(comparison: Comparison) -> None:
     for line in (*_total(comparison), *_break_even(comparison), _basis(comparison)):
         output.say(line)
     output.print_findings(comparison.findings)
+
+
+def _table(comparison: Comparison) -> list[str]:
+    """Return the table, its names clipped as far as 80 columns ask for it."""
+    header = ["step", "energy", "vs", "change [95 %]", "gates", "decision"]
+    rows = _rows(comparison)
+    lines = output.table(header, rows)
+    surplus = max(map(len, lines)) - output.WIDTH
+    if surplus <= 0:
+        return lines
+    room = max(_LEAST_STEP_WIDTH, max(len(row[0]) for row in rows) - surplus)
+    return output.table(header, [[output.clip(row[0], room), *row[1:]] for row in rows])
 
 
 def _rows(comparison: Comparison) -> list[list[str]]:
@@ -129,21 +143,21 @@ def _mass(mass: Estimate) -> str:
 
 
 def _break_even(comparison: Comparison) -> list[str]:
-    parts = [_earned_back(b, comparison.study.unit) for b in comparison.break_even if b.outcome != "unknown"]
-    wanted = [p for p in parts if p]
-    return [f"earned back after: {'; '.join(wanted)}"] if wanted else []
+    parts = [_earned_back(b) for b in comparison.break_even if b.measure in _MEASURES]
+    known = [p for p in parts if p]
+    if not known:
+        return []
+    return [f"earned back after this many {names.plural(comparison.study.unit)}: {'; '.join(known)}"]
 
 
-def _earned_back(item: BreakEven, unit: str) -> str:
-    label = {"carbon_location": "carbon", "carbon_market": ""}.get(item.measure, item.measure)
-    if not label:
+def _earned_back(item: BreakEven) -> str:
+    label = _MEASURES[item.measure]
+    if item.outcome == "unknown":
         return ""
     if item.outcome == "never":
         return f"{label} never"
     count = fmt.count(item.units).text
-    if item.outcome == "may_never":
-        return f"{label} {count} {names.plural(unit)}, or never"
-    return f"{label} {count} {names.plural(unit)}"
+    return f"{label} {count} or never" if item.outcome == "may_never" else f"{label} {count}"
 
 
 def _basis(comparison: Comparison) -> str:

@@ -137,6 +137,7 @@ def _draft(
         reasons=(),
         metrics=None if measured is None else metrics_of(measured, material.outcomes),
         effort=material.efforts.get(step.name),
+        amounts=None if arm is None else material.for_volume(arm.amounts),
     )
 
 

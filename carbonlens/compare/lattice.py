@@ -181,6 +181,7 @@ def _result(
         metrics=None if measured is None else metrics_of(measured, material.outcomes),
         effort=None if arm is None else material.efforts.get(arm.name),
         error=error or None,
+        amounts=None if arm is None else material.for_volume(arm.amounts),
     )
 
 

@@ -121,7 +121,7 @@ def held_signals() -> Iterator[HeldSignals]:
     the main thread signals belong to somebody else's program and are left alone.
     """
     before = frozenset(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "sigtimedwait"):
         yield HeldSignals(waited_for=frozenset(), child_mask=before)
         return
     ignored_children = signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN

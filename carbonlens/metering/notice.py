@@ -7,7 +7,7 @@ from pathlib import Path
 
 from carbonlens.metering.deposit import Deposit
 
-_told: set[Path] = set()
+_told: set[Path | str] = set()
 
 
 def tell_fault(stored: Deposit, wanted: Path) -> None:
@@ -20,7 +20,10 @@ def tell_fault(stored: Deposit, wanted: Path) -> None:
 
 
 def tell_unmeasured(fault: str) -> None:
-    """Say on stderr that a run could not be measured."""
+    """Say once a fault, on stderr, that a run could not be measured."""
+    if fault in _told:
+        return
+    _told.add(fault)
     tell(f"this run was not measured ({fault.partition(chr(10))[0][:200]})")
 
 

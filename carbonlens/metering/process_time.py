@@ -62,58 +62,95 @@ class TreeClock:
         return self._highest
 
 
-def living_descendants_s(pid: int) -> float:
+def living_descendants_s(pid: int, proc: Path = _PROC) -> float:
     """Return the CPU seconds of all living descendants and of the children they waited for.
 
     Also counts dead children nobody has waited for yet. Processes that vanish
     meanwhile are left out.
+
+    Args:
+        pid: The ancestor, itself not counted.
+        proc: The process file system.
     """
+    # Without the kernel's own lists, one pass over all processes gives every parent.
+    by_parent = None if _lists_children(proc) else _by_parent(proc)
     total = 0.0
-    waiting = children(pid)
     seen = {pid}
+    waiting = [pid]
     while waiting:
-        child = waiting.pop()
-        if child in seen:
-            continue
-        seen.add(child)
-        total += process_cpu_s(child) or 0.0
-        waiting += children(child)
+        parent = waiting.pop()
+        found = _listed_children(parent, proc) if by_parent is None else by_parent.get(parent, [])
+        for child in found:
+            if child not in seen:
+                seen.add(child)
+                total += process_cpu_s(child, proc) or 0.0
+                waiting.append(child)
     return total
 
 
-def children(pid: int) -> list[int]:
-    """Return the direct children of a process, of all its threads.
+def children(pid: int, proc: Path = _PROC) -> list[int]:
+    """Return the direct children of a process, dead ones nobody has waited for included.
 
-    Empty where the process is gone or the kernel was built without
-    ``CONFIG_PROC_CHILDREN``.
+    Args:
+        pid: The parent.
+        proc: The process file system.
     """
-    found: list[int] = []
-    try:
-        with os.scandir(_PROC / str(pid) / "task") as threads:
-            names = [thread.name for thread in threads]
-    except OSError:
-        return found
-    for name in names:
-        try:
-            found += map(int, _read(_PROC / str(pid) / "task" / name / "children").split())
-        except OSError:
-            continue
-    return found
+    return _listed_children(pid, proc) if _lists_children(proc) else _by_parent(proc).get(pid, [])
 
 
-def process_cpu_s(pid: int) -> float | None:
+def process_cpu_s(pid: int, proc: Path = _PROC) -> float | None:
     """Return user and system seconds of a process and of the children it waited for.
 
     Returns:
         ``None`` when there is no such process.
     """
+    fields = _stat_fields(pid, proc)
+    # Fields 14 to 17 of proc(5): utime, stime, cutime, cstime.
+    return None if fields is None else sum(int(ticks) for ticks in fields[11:15]) * _TICK_S
+
+
+def _lists_children(proc: Path) -> bool:
+    """Tell whether the kernel was built with ``CONFIG_PROC_CHILDREN`` (gVisor, for one, is not)."""
+    me = os.getpid()
+    return (proc / str(me) / "task" / str(me) / "children").exists()
+
+
+def _listed_children(pid: int, proc: Path) -> list[int]:
+    found: list[int] = []
+    tasks = proc / str(pid) / "task"
     try:
-        stat = _read(_PROC / str(pid) / "stat")
+        names = [entry.name for entry in os.scandir(tasks)]
+    except OSError:
+        return found
+    for name in names:
+        try:
+            found += map(int, (tasks / name / "children").read_bytes().split())
+        except OSError:
+            continue
+    return found
+
+
+def _by_parent(proc: Path) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    try:
+        names = [entry.name for entry in os.scandir(proc)]
+    except OSError:
+        return found
+    for name in names:
+        fields = _stat_fields(int(name), proc) if name.isdecimal() else None
+        if fields is not None:
+            found.setdefault(int(fields[1]), []).append(int(name))
+    return found
+
+
+def _stat_fields(pid: int, proc: Path) -> list[bytes] | None:
+    """Return the fields of a process's ``stat`` from the third on (state, parent, ...)."""
+    try:
+        stat = (proc / str(pid) / "stat").read_bytes()
     except OSError:
         return None
-    # Fields 14 to 17 of proc(5): utime, stime, cutime, cstime.
-    fields = stat[stat.rfind(b")") + 2 :].split()
-    return sum(int(ticks) for ticks in fields[11:15]) * _TICK_S
+    # The name stands in parentheses and may hold spaces and parentheses itself.
+    return stat[stat.rfind(b")") + 2 :].split()
 
 
 def peak_rss_bytes(*, of_children: bool = False) -> int:
@@ -125,7 +162,7 @@ def peak_rss_bytes(*, of_children: bool = False) -> int:
 def rss_bytes() -> int | None:
     """Return this process's resident memory now; ``None`` where it cannot be read."""
     try:
-        return int(_read(_PROC / "self" / "statm").split()[1]) * _PAGE
+        return int((_PROC / "self" / "statm").read_bytes().split()[1]) * _PAGE
     except (OSError, IndexError, ValueError):
         return None
 
@@ -158,7 +195,3 @@ def steal_s(path: Path = _PROC / "stat") -> float | None:
 def _rusage_s(who: int) -> float:
     usage = resource.getrusage(who)
     return usage.ru_utime + usage.ru_stime
-
-
-def _read(path: Path) -> bytes:
-    return path.read_bytes()

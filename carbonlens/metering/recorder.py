@@ -40,6 +40,10 @@ class Recorder:
         self._findings: dict[str, Finding] = {}
         self.version = 0
 
+    def renew_lock(self) -> None:
+        """Forget who holds the lock: in a forked child its holder may not exist."""
+        self._lock = threading.Lock()
+
     def add_units(self, n: SupportsFloat) -> None:
         """Count more functional units as done."""
         try:

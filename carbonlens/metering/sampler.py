@@ -65,7 +65,7 @@ class Sampler:
         """Look at a session from now on."""
         with self._lock:
             self._entries[id(session)] = _Entry(session, time.monotonic())
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = start_beside(self._loop, "carbonlens-sampler")
 
     def remove(self, session: Sampled) -> None:

@@ -23,7 +23,6 @@ from carbonlens.metering.cpu_families import this_processor
 from carbonlens.metering.deposit import Deposit, deposit, deposit_outcomes
 from carbonlens.metering.host import new_run_id, this_host
 from carbonlens.metering.journal import Facts, Header, JournalWriter, Look, this_writer
-from carbonlens.metering.patience import PatientSensor
 from carbonlens.metering.recorder import Recorder
 from carbonlens.metering.sampler import process_sampler
 from carbonlens.metering.sealing import Sample, Sealed, Values, seal
@@ -58,7 +57,7 @@ class Session:
         """Prepare; nothing is read or written yet."""
         self.run = run
         self.recorder = recorder or Recorder()
-        self._sensors = tuple(PatientSensor(s) if s.may_block else s for s in watch.sensors)
+        self._sensors = tuple(_patient(s) if s.may_block else s for s in watch.sensors)
         self._unmeasured = watch.unmeasured
         self._of_children = watch.of_children
         self._infos = tuple(s.info for s in watch.sensors)
@@ -111,6 +110,7 @@ class Session:
     def abandon(self) -> None:
         """Let go of the journal in a forked child, which must not write to it."""
         self._open = False
+        self.recorder.renew_lock()
         if self._journal is not None:
             self._journal.close()
 
@@ -152,7 +152,7 @@ class Session:
 
     def _close_sensors(self) -> None:
         for sensor in self._sensors:
-            if isinstance(sensor, PatientSensor) and sensor.stalled:
+            if getattr(sensor, "stalled", False):
                 self.note(findings.sensor_stalled(sensor.info.name))
             try:
                 sensor.close()
@@ -322,6 +322,12 @@ def one_line(error: str | None) -> str | None:
     if error is None:
         return None
     return error.strip().partition("\n")[0].strip()[:ERROR_LENGTH]
+
+
+def _patient(sensor: Sensor) -> Sensor:
+    from carbonlens.metering.patience import PatientSensor  # needs threads that most runs do without
+
+    return PatientSensor(sensor)
 
 
 def _read(sensor: Sensor, *, edge: bool) -> Values:

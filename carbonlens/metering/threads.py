@@ -11,7 +11,8 @@ def start_beside(work: Callable[[], object], name: str) -> threading.Thread:
     """Start a daemon thread that takes no signals.
 
     A signal sent to the process must reach the thread the user's program expects
-    it in, or the one that ``carbonlens run`` waits for it in.
+    it in, or the one that ``carbonlens run`` waits for it in. A fault ends the
+    thread and nothing else: what it would have done is missing from the record.
 
     Args:
         work: What the thread does.
@@ -20,7 +21,10 @@ def start_beside(work: Callable[[], object], name: str) -> threading.Thread:
 
     def quiet() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        work()
+        try:
+            work()
+        except Exception:  # noqa: BLE001  # law 8: a fault beside the work prints nothing into it
+            return
 
     thread = threading.Thread(target=quiet, name=name, daemon=True)
     thread.start()

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from weasyprint import Document
     from weasyprint.urls import URLFetcher
 
+_DENSITIES = ("", "dense", "tight")
+"""How closely text is set, tried in turn until the business case fits its page."""
+
 
 def render_pdf(view: ReportView, sections: Sequence[str] = SECTIONS) -> bytes:
     """Return the report as PDF; the business case on exactly one page.
@@ -30,7 +33,7 @@ def render_pdf(view: ReportView, sections: Sequence[str] = SECTIONS) -> bytes:
     """
     chosen = tuple(s for s in SECTIONS if s in sections)
     charts = draw(view, sections=chosen, narrow=False)
-    for density in ("", "dense"):
+    for density in _DENSITIES:
         page = compose(view, chosen, medium="paper", charts=charts, density=density)
         document = need("weasyprint").HTML(string=page, url_fetcher=_fetcher()).render()
         if "business-case" not in chosen or _first_page_holds_business_case(document):

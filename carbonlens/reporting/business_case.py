@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from carbonlens.domain.comparison import BreakEven, StepResult
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting.assumptions import assumption_table
-from carbonlens.reporting.content import BusinessCase, Phrase, label, phrase, quoted
+from carbonlens.reporting.content import BusinessCase, Phrase, Waterfall, label, phrase, quoted
 from carbonlens.reporting.facts import MODELLED, Facts
 from carbonlens.reporting.figures import exact
 from carbonlens.reporting.message import evidence, headline
-from carbonlens.reporting.names import clip, in_words
+from carbonlens.reporting.names import clip, in_words, metric_words
 from carbonlens.reporting.reasons import why
 from carbonlens.reporting.tiles import gate_phrase, tiles
 from carbonlens.reporting.waterfall import MOST_BARS, waterfall
@@ -33,13 +33,14 @@ def build_business_case(facts: Facts) -> BusinessCase:
     Args:
         facts: The comparison with its names and scales.
     """
+    drawn = waterfall(facts)
     return BusinessCase(
         title=headline(facts),
         lead=_lead(facts),
         basis=phrase("Amounts are ", facts.basis.words, "; brackets are ", label("95 %"), " intervals."),
         tiles=tiles(facts),
-        waterfall=waterfall(facts),
-        waterfall_note=_waterfall_note(facts),
+        waterfall=drawn,
+        waterfall_note=_waterfall_note(facts, drawn),
         break_even=_break_even(facts),
         decision=_decision(facts),
         risks=_risks(facts),
@@ -61,9 +62,9 @@ def _lead(facts: Facts) -> Phrase:
     return phrase("From ", before.full, " to ", after.full, " per ", unit, ". ", evidence(facts))
 
 
-def _waterfall_note(facts: Facts) -> Phrase:
+def _waterfall_note(facts: Facts, drawn: Waterfall | None) -> Phrase:
     shown: list[str] = []
-    if facts.with_status("rejected", "undetermined"):
+    if drawn and any(b.start is not None and b.kind in ("rejected", "undetermined") for b in drawn.bars):
         shown.append(
             "Outlined, dashed bars were measured but not accepted: they start at the step they were "
             "measured on and do not enter the running total."
@@ -86,6 +87,8 @@ def _break_even(facts: Facts) -> tuple[Phrase, ...]:
     effort = facts.effort(
         "effort.accepted", facts.comparison.accepted_effort, "of the work on the accepted steps"
     )
+    if not effort.energy.known:
+        return (phrase("The work on the steps was not recorded, so the break-even is unknown."),)
     carbon = [
         phrase(e.text, f" ({name})")
         for e, name in ((effort.location, "location-based"), (effort.market, "market-based"))
@@ -125,19 +128,22 @@ def _listed(parts: list[Phrase]) -> Phrase:
 def _decision(facts: Facts) -> tuple[Phrase, ...]:
     lines: list[Phrase] = []
     adopted = facts.adopted
+    if not facts.has_baseline:
+        return (phrase("Adopt nothing now; measure the baseline."),)
     if adopted:
-        adopt = "Adopt, in this order: " if len(adopted) > 1 and facts.is_ladder else "Adopt "
-        lines.append(phrase(adopt, _names(facts, adopted), "."))
+        in_order = len(adopted) > 1 and facts.is_ladder
+        adopt = "Adopt, in this order: " if in_order else "Adopt "
+        lines.append(phrase(adopt, _names(facts, adopted, " → " if in_order else "; "), "."))
     else:
         lines.append(phrase("Adopt nothing now; keep the baseline."))
     if facts.alternatives:
         also = "Accepted as an alternative, not summed with these: "
-        lines.append(phrase(also, _names(facts, facts.alternatives), "."))
+        lines.append(phrase(also, _names(facts, facts.alternatives, "; "), "."))
     lines.extend(_each(facts.with_status("rejected"), lambda s: _refusal(facts, s), "rejected"))
     lines.extend(_each(facts.with_status("undetermined"), lambda s: _open_step(facts, s), "undetermined"))
     failed = facts.with_status("failed")
     if failed:
-        lines.append(phrase("Mend and measure again: ", _names(facts, failed), " (failed)."))
+        lines.append(phrase("Mend and measure again: ", _names(facts, failed, "; "), " (failed)."))
     return tuple(lines)
 
 
@@ -148,12 +154,15 @@ def _each(steps: list[StepResult], say: Callable[[StepResult], Phrase], status: 
         yield phrase(f"{in_words(more).capitalize()} more {status}; see the engineering report.")
 
 
-def _names(facts: Facts, steps: list[StepResult]) -> Phrase:
+def _names(facts: Facts, steps: list[StepResult], between: str) -> Phrase:
+    """Return the names of the first steps; names hold commas, so that another sign stands between."""
     most = 6
-    parts = [phrase(quoted(facts.name(step.step))) for step in steps[:most]]
+    parts: list[str | Phrase] = []
+    for number, step in enumerate(steps[:most]):
+        parts.extend((between if number else "", phrase(quoted(facts.name(step.step)))))
     if len(steps) > most:
-        parts.append(phrase(f"{in_words(len(steps) - most)} more"))
-    return _listed(parts)
+        parts.append(f" and {in_words(len(steps) - most)} more")
+    return phrase(*parts)
 
 
 def _refusal(facts: Facts, step: StepResult) -> Phrase:
@@ -184,7 +193,13 @@ def _risks(facts: Facts) -> tuple[Phrase, ...]:
     final = facts.final
     if final is not None:
         lines.extend(
-            phrase("Quality (", quoted(clip(g.metric, 24)), "): ", gate_phrase(facts, final.step, n, g), ".")
+            phrase(
+                "Limit on ",
+                quoted(metric_words(g.metric)),
+                ": ",
+                gate_phrase(facts, final.step, n, g, named=True),
+                ".",
+            )
             for n, g in list(enumerate(final.gates, start=1))[:1]
         )
     if facts.comparison.vector.example:
@@ -217,10 +232,11 @@ def _not_counted(facts: Facts) -> tuple[Phrase, ...]:
     before = facts.amounts("baseline", c.baseline_amounts, "of the baseline")
     after = facts.amounts("final", c.final_amounts, "at the end of the accepted path")
     lines: list[Phrase] = []
-    if before.embodied.known and after.embodied.known:
-        lines.append(
-            phrase("Embodied CO₂e of the hardware: ", before.embodied.text, " → ", after.embodied.text, ".")
-        )
+    if before.embodied.known and after.embodied.known and facts.has_path:
+        change = phrase(before.embodied.number, " → ", after.embodied.text)
+        lines.append(phrase("Embodied CO₂e of the hardware: ", change, "."))
+    elif before.embodied.known:
+        lines.append(phrase("Embodied CO₂e of the hardware: ", before.embodied.text, "."))
     else:
         lines.append(phrase("Embodied CO₂e of the hardware (unknown)."))
     lines.append(_boundary_limit(facts))

@@ -23,7 +23,9 @@ INK: Final = "#1A1A1A"
 RULE: Final = "#D0D0D0"
 
 WIDE: Final = 700
-"""Width of a chart on paper and on a screen, in pixels."""
+"""Width of a chart over the whole text, in pixels."""
+HALF: Final = 490
+"""Width of a chart that shares a row with another."""
 NARROW: Final = 330
 """Width of a chart on a phone."""
 
@@ -67,7 +69,7 @@ def _names_layer(names: list[str], keys: list[str], y: Spec, wide: bool) -> Spec
     data = [
         {"row": key, "name": name if wide else clip(name, 34)} for key, name in zip(keys, names, strict=True)
     ]
-    mark: Spec = {"type": "text", "baseline": "middle", "limit": 215 if wide else NARROW}
+    mark: Spec = {"type": "text", "baseline": "middle", "limit": 190 if wide else NARROW}
     mark |= {"align": "right", "dx": -8} if wide else {"align": "left", "dy": -15}
     # On a narrow chart lines pass behind the names: a halo keeps them readable.
     halo: list[Spec] = [] if wide else [{"mark": {**mark, "stroke": "#FFFFFF", "strokeWidth": 4}}]
@@ -182,12 +184,12 @@ def forest_spec(chart: Forest, *, wide: bool = True) -> Spec:
     names = [m.name for m in chart.means]
     keys, y = _rows(names)
     # The values stand in a column of their own, to the right of all intervals.
-    width = _plot_width(wide) - 70
+    width = HALF - 350 if wide else NARROW - 160
     ends = [e for m in chart.means for e in (m.low, m.high)]
     span = [min(0.0, -chart.margin, *ends), max(0.0, chart.margin, *ends)]
     x: Spec = {
         "field": "change", "type": "quantitative", "scale": {"domain": span, "nice": True},
-        "axis": {"title": chart.axis, "grid": True, "tickCount": 6},
+        "axis": {"title": chart.axis, "grid": True, "tickCount": 4},
     }  # fmt: skip
     values = [
         {
@@ -237,7 +239,7 @@ def drift_spec(chart: Drift, *, wide: bool = True) -> Spec:
         wide: For paper and screens; else for phones.
     """
     columns = _panel_columns(len(chart.traces), wide=wide)
-    width = ((WIDE if wide else NARROW) - 40) // columns - 24
+    width = ((HALF if wide else NARROW) - 36) // columns - 20
     reach = max((abs(v) for t in chart.traces for v in t.values), default=1.0) or 1.0
     panels = [
         _panel(trace, width=width, reach=reach, first=number % columns == 0)
@@ -251,7 +253,7 @@ def drift_spec(chart: Drift, *, wide: bool = True) -> Spec:
 def _panel_columns(panels: int, *, wide: bool) -> int:
     if not wide:
         return min(panels, 2)
-    return min(panels, 3 if panels in (5, 6) else 4)
+    return min(panels, 3)
 
 
 def _panel(trace: Trace, *, width: int, reach: float, first: bool) -> Spec:

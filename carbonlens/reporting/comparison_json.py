@@ -95,6 +95,7 @@ def _step(step: StepResult, mode: str) -> dict[str, Any]:
         "reason": step.reason,
         "reasons": list(step.reasons),
         "metrics": None if step.metrics is None else _metrics(step.metrics),
+        "amounts": _amounts(step.amounts),
         "effort": _amounts(step.effort),
         "error": step.error,
     }

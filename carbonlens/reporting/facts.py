@@ -162,6 +162,12 @@ class Facts:
         return self.name(step.vs_previous.reference if step.vs_previous else step.measured_on)
 
     @property
+    def has_baseline(self) -> bool:
+        """Whether the baseline's energy is known, without which nothing can be saved."""
+        base = self.comparison.baseline_amounts
+        return base is not None and base.energy_j.value is not None
+
+    @property
     def grade(self) -> str | None:
         """Evidence grade of the baseline's energy."""
         base = self.comparison.baseline_amounts
@@ -275,8 +281,7 @@ class Facts:
 
     def minimum_detectable(self, step: StepResult) -> Entry:
         """Enter the smallest change that the design would have found."""
-        value = step.vs_previous.minimum_detectable if step.vs_previous else None
-        estimate = exact(value)
+        estimate = exact(step.vs_previous.minimum_detectable if step.vs_previous else None)
         return self.book.enter(
             f"step.{self.slug(step.step)}.minimum_detectable",
             f"smallest change of {self.name(step.step)} found with 80 % power",

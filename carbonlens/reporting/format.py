@@ -133,7 +133,8 @@ def count_scale(count: float | None) -> Scale:
 
 
 def _exponent(x: float) -> int:
-    return math.floor(math.log10(abs(x))) if x and math.isfinite(x) else 0
+    """Return the power of ten of the first digit; rounded first, so that 0.0099999999 counts as 0.01."""
+    return int(f"{x:.6e}".rpartition("e")[2]) if x and math.isfinite(x) else 0
 
 
 def decimal_places(value: float, low: float | None, high: float | None) -> int:
@@ -149,6 +150,9 @@ def decimal_places(value: float, low: float | None, high: float | None) -> int:
     most, least = 2 - _exponent(extent), 1 - _exponent(extent)
     if not half or not math.isfinite(half):
         return _shortest(value, most)
+    if half < 0.5 * 10.0**-most:
+        # One digit more, lest a narrow interval prints as twice the value.
+        most += 1
     # One doubtful digit; two where its leading digit is small.
     place = -_exponent(half) + (1 if half / 10 ** _exponent(half) < 2 or abs(value) < half else 0)
     return min(max(place, least), most)

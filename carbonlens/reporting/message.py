@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from carbonlens.reporting.content import Phrase, phrase, quoted
 from carbonlens.reporting.facts import MODELLED, Facts
-from carbonlens.reporting.names import in_words, join_words
+from carbonlens.reporting.names import in_words, join_words, metric_words
 
 
 def headline(facts: Facts) -> Phrase:
@@ -12,8 +12,7 @@ def headline(facts: Facts) -> Phrase:
 
     It claims a saving only where the accepted path's interval excludes none.
     """
-    base = facts.comparison.baseline_amounts
-    if base is None or base.energy_j.value is None:
+    if not facts.has_baseline:
         return phrase("The baseline has no energy figure, so no saving can be stated")
     steps = facts.path_steps
     if not facts.has_path:
@@ -21,9 +20,10 @@ def headline(facts: Facts) -> Phrase:
     saved = facts.reduction()
     estimate = saved.printed.figure.estimate
     if estimate.value is None:
-        return phrase(_who(facts), " measured, but the saving of the whole is unknown")
+        return phrase(_who(facts), ": the saving of the whole is unknown")
     if estimate.low is None or estimate.low <= 0:
-        return phrase(_who(facts), " together not shown to save energy", _outcomes(facts))
+        be = " is" if len(steps) == 1 else " are"
+        return phrase(_who(facts), be, " not shown to save energy", _outcomes(facts))
     verb = " cuts" if len(steps) == 1 else " cut"
     return phrase(
         _who(facts), verb, " energy per ", quoted(facts.unit), " by ", saved.text, _quality_clause(facts)
@@ -48,29 +48,30 @@ def _outcomes(facts: Facts) -> str:
     return f": {join_words(said)}" if said else ""
 
 
-def _quality_clause(facts: Facts) -> str:
+def _quality_clause(facts: Facts) -> Phrase:
     final = facts.final
     if final is None:
-        return f"; {in_words(len(facts.adopted))} of them accepted"
+        return phrase(f"; {in_words(len(facts.adopted))} of them accepted")
     gates = final.gates
     if not gates:
-        return "; quality was not gated"
+        return phrase("; quality was not gated")
     if all(g.outcome == "pass" for g in gates):
-        return " within the quality limit" if len(gates) == 1 else " within all quality limits"
-    return "; not every quality limit is met"
+        if len(gates) == 1:
+            return phrase(" within the ", quoted(metric_words(gates[0].metric)), " limit")
+        return phrase(" within all limits")
+    return phrase("; not every limit is met")
 
 
 def evidence(facts: Facts) -> Phrase:
     """Return what the absolute figures rest on, in one or two sentences."""
-    base = facts.comparison.baseline_amounts
-    if base is None or base.energy_j.value is None:
+    if not facts.has_baseline:
         return phrase("Measure the baseline again, with the same work and meter as the steps.")
     if facts.grade in MODELLED:
         return phrase(
             "No sensor measured these joules: they are modelled (evidence grade ",
             f"{facts.grade}",
-            "), so absolute figures are wide. Percentages compare like with like: the model’s error is "
-            "common to both sides and cancels.",
+            "), so absolute figures are wide; percentages compare like with like, because the model’s "
+            "error cancels.",
         )
     if facts.grade is None:
         return phrase("The source of these joules does not say how they were obtained.")

@@ -250,7 +250,7 @@ def _effect_row(facts: Facts, step: StepResult) -> Row:
         _NOTHING if failed else (phrase(facts.minimum_detectable(step).text),),
         _NOTHING if failed else (phrase(_VERDICTS[step.verdict]),),
         tuple(
-            phrase(quoted(clip(g.name, 36)), ": ", gate_phrase(facts, step.step, n, g))
+            phrase(quoted(clip(g.name, 36)), ": ", gate_phrase(facts, step.step, n, g, named=True))
             for n, g in list(enumerate(step.gates, start=1))[:4]
         )
         or _NOTHING,

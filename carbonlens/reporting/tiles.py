@@ -8,7 +8,9 @@ from carbonlens.domain.comparison import GateResult, StepResult
 from carbonlens.reporting.content import Mark, Phrase, Tile, phrase, quoted
 from carbonlens.reporting.facts import AmountEntries, Facts
 from carbonlens.reporting.figures import Entry
-from carbonlens.reporting.names import clip, in_words
+from carbonlens.reporting.names import clip, in_words, metric_words
+
+_MEASURE = "measure the energy of the baseline and of the steps"
 
 
 def tiles(facts: Facts) -> tuple[Tile, ...]:
@@ -27,17 +29,20 @@ def tiles(facts: Facts) -> tuple[Tile, ...]:
 
 def _cost(facts: Facts, before: AmountEntries, after: AmountEntries, saved: AmountEntries) -> Tile:
     share = facts.cost_reduction()
-    mend = "state a price of electricity and of the machine"
+    priced = facts.comparison.vector.currency is not None
+    mend = _MEASURE if priced else "state a price of electricity and of the machine"
     return _amount_tile("Cost", facts, share, (before.cost, after.cost, saved.cost), mend)
 
 
 def _energy(facts: Facts, before: AmountEntries, after: AmountEntries, saved: AmountEntries) -> Tile:
-    mend = "measure the energy of the baseline and of the steps"
-    return _amount_tile("Energy", facts, facts.reduction(), (before.energy, after.energy, saved.energy), mend)
+    return _amount_tile(
+        "Energy", facts, facts.reduction(), (before.energy, after.energy, saved.energy), _MEASURE
+    )
 
 
 def _carbon(facts: Facts, before: AmountEntries, after: AmountEntries, saved: AmountEntries) -> Tile:
-    mend = "state a place and its grid factors"
+    placed = facts.comparison.vector.location is not None
+    mend = _MEASURE if placed else "state a place and its grid factors"
     if not facts.has_path:
         tile = _now("CO₂e", before.location, mend)
         market = phrase("market-based ", before.market.full)
@@ -153,20 +158,24 @@ def _gate_lines(facts: Facts, final: StepResult) -> list[Phrase]:
     return lines
 
 
-def gate_phrase(facts: Facts, step: str, number: int, gate: GateResult) -> Phrase:
-    """Return what a gate saw, its limit and its outcome: ``loss 0.1 points [...], limit 1 points: pass``."""
+def gate_phrase(facts: Facts, step: str, number: int, gate: GateResult, *, named: bool = False) -> Phrase:
+    """Return what a gate saw, its limit and its outcome: ``loss 0.1 points [...]; limit 1 point: pass``.
+
+    Args:
+        facts: The comparison.
+        step: Step the gate was held against.
+        number: Number of the gate, from 1.
+        gate: The gate's result.
+        named: The gate's name stands before, so that the metric need not be named.
+    """
     observed, limit = facts.gate(step, number, gate)
-    what = "loss " if gate.kind == "max_loss" else f"{_metric_words(gate.metric)} "
+    what = "loss " if gate.kind == "max_loss" else "" if named else f"{metric_words(gate.metric)} "
     kind = "at least " if gate.kind == "min_value" else "limit "
     sign = {"pass": "✓ pass", "fail": "✗ fail"}.get(gate.outcome, "? undetermined")
     why: Phrase = ()
     if not observed.known and gate.reason:
         why = phrase(" (", quoted(clip(gate.reason, 80)), ")")
     return phrase(quoted(what), observed.full, "; ", kind, limit.text, ": ", sign, why)
-
-
-def _metric_words(metric: str) -> str:
-    return clip(metric.replace("_", " "), 24)
 
 
 def _gates_mark(gates: tuple[GateResult, ...]) -> Mark:

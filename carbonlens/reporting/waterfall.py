@@ -197,10 +197,11 @@ def _final_bar(facts: Facts) -> Bar:
         fmt.percent(rest, at=at), formula="1 - reduction", inputs=("total.reduction_energy",),
     )  # fmt: skip
     whiskers = [100 * b if b is not None and facts.has_path else None for b in (rest.low, rest.high)]
-    known = rest.value is not None
-    name = "After all steps of the path" if facts.has_path else "No step accepted"
+    name = "After the accepted steps" if facts.is_ladder else "With all optimizations"
+    end = None if rest.value is None else 100 * rest.value
     return Bar(
-        name=name, kind="final", start=0.0 if known else None, end=100 * (rest.value or 0.0) if known else None,
+        name=name if facts.has_path else "No step accepted", kind="final",
+        start=None if end is None else 0.0, end=end,
         low=whiskers[0], high=whiskers[1], figure_id=entry.figure_id, text=entry.printed.text,
     )  # fmt: skip
 

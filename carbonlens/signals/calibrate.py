@@ -8,6 +8,7 @@ quarter of the time cannot be calibrated on a load that beats with it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -23,6 +24,9 @@ from carbonlens.signals.series import Series, clean
 
 LEAST_EXPLAINED: Final = 0.9
 """Share of the meter's variance that the device's readings must explain."""
+
+PLAUSIBLE_GAIN: Final = (0.7, 1.4)
+"""Gains outside are no property of a board (published: 0.90 to 1.07) but of a load that beats."""
 
 LONGEST_LAG_PERIODS: Final = 10
 """Lags are sought up to this many update periods."""
@@ -138,7 +142,9 @@ def calibrate(
             where=sensor.source,
             mend="record both over the same minutes, on one clock, with idle and load in them",
         )
-    return _calibration(found, told, sensor, meter_u)
+    # A change shows at the next update, and a load may keep step with the updates.
+    u_lag_us = math.hypot(found.u_lag_us, period_us / math.sqrt(12))
+    return _calibration(msgspec.structs.replace(found, u_lag_us=u_lag_us), told, sensor, meter_u)
 
 
 def _updates(told: Series, sensor: Sensor) -> Series:
@@ -157,7 +163,7 @@ def _calibration(found: Alignment, told: Series, sensor: Sensor, meter_u: float)
         offset_w=Estimate(
             value=line.level - line.gain * line.pivot,
             unit="W",
-            u_random=(line.u_level**2 + (line.u_gain * line.pivot) ** 2) ** 0.5,
+            u_random=math.hypot(line.u_level, line.u_gain * line.pivot),
             signed=True,
         ),
         lag_us=Estimate(value=found.lag_us, unit="us", u_random=found.u_lag_us, signed=True),
@@ -174,7 +180,8 @@ def _calibration(found: Alignment, told: Series, sensor: Sensor, meter_u: float)
 
 def _doubts(found: Alignment) -> tuple[Finding, ...]:
     line = found.line
-    if line.explained >= LEAST_EXPLAINED and line.u_gain <= GAIN_U * abs(line.gain):
+    plausible = PLAUSIBLE_GAIN[0] <= line.gain <= PLAUSIBLE_GAIN[1]
+    if plausible and line.explained >= LEAST_EXPLAINED and line.u_gain <= GAIN_U * line.gain:
         return ()
     return (
         Finding(

@@ -18,7 +18,7 @@ from carbonlens.signals import counters, series
 from carbonlens.signals.integral import Integral, known, nothing
 from carbonlens.signals.interval_parts import Window
 from carbonlens.signals.profile import Profile, stretches
-from carbonlens.signals.sensor import GAP_PERIODS, Sensor
+from carbonlens.signals.sensor import GAP_PERIODS, Kind, Sensor
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from carbonlens.signals.kernel import ArraySeries
 
     Array: TypeAlias = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+
+ENOUGH_MOVES: Final = 10
+"""Moves from which on a power sensor that repeats itself is taken to be polled too often."""
 
 SLOWEST_COUNTER_US: Final = US_PER_S
 """Update period of a counter of which none is known, at most.
@@ -136,7 +139,7 @@ def integrate_counter(
         end_us=end_us,
         energy_j=joules,
         covered_s=covered_s,
-        period_us=sensor.update_period_us or min(_own_period_us(told), SLOWEST_COUNTER_US),
+        period_us=sensor.update_period_us or min(_own_period_us(told, "counter"), SLOWEST_COUNTER_US),
     )
     return known(window, findings)
 
@@ -180,7 +183,9 @@ def integrate_power(
         end_us=end_us,
         energy_j=joules,
         covered_s=covered_s,
-        period_us=max(sensor.update_period_us or _own_period_us(told), told.spacing_us or hold_us),
+        period_us=max(
+            sensor.update_period_us or _own_period_us(told, sensor.kind), told.spacing_us or hold_us
+        ),
     )
     return known(window, findings)
 
@@ -215,14 +220,16 @@ def _clean(
     return series.clean(t_us, power_w)
 
 
-def _own_period_us(told: series.Series | ArraySeries) -> float:
+def _own_period_us(told: series.Series | ArraySeries, kind: Kind) -> float:
     """Return the time between a sensor's own updates, where readings repeat themselves.
 
-    A steady signal repeats itself too, so a low quantile of the times between
-    moves is taken.
+    Steady power repeats itself too, so it takes some moves, and a low quantile of
+    the times between them. A counter that stands still waits for its next tick.
     """
-    spacing_us = told.spacing_us or 0.0
-    return max(spacing_us, told.moves().quick_spacing_us or spacing_us)
+    spacing_us, moves = told.spacing_us or 0.0, told.moves()
+    if len(moves.t_us) <= (2 if kind == "counter" else ENOUGH_MOVES):
+        return spacing_us
+    return max(spacing_us, moves.quick_spacing_us or 0.0)
 
 
 def _shift_us(sensor: Sensor, spacing_us: float) -> float:

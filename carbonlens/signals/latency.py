@@ -156,7 +156,9 @@ class LatencyCollector:
         """Start empty."""
         self._raw: array[float] | None = array("d")
         self._keep_raw = keep_raw
-        self._sketch = sketch_of((), relative_error=relative_error)
+        self._relative_error = relative_error
+        self._counts: dict[int, int] = {}
+        self._zeros = 0
         self._n = 0
         self._sum = 0.0
 
@@ -166,8 +168,10 @@ class LatencyCollector:
         Raises:
             ValueError: If a value is negative or not finite; then none is taken.
         """
-        more = sketch_of(values_ms, relative_error=self._sketch.relative_error)
-        self._sketch = merge(self._sketch, more)
+        more = sketch_of(values_ms, relative_error=self._relative_error)
+        for index, n in more.counts.items():
+            self._counts[index] = self._counts.get(index, 0) + n
+        self._zeros += more.zero_count
         self._n += len(values_ms)
         self._sum += math.fsum(values_ms)
         if self._raw is not None:
@@ -184,7 +188,8 @@ class LatencyCollector:
         if self._n == 0:
             return None
         if exact and self._raw is not None:
-            whole = summarise(self._raw, relative_error=self._sketch.relative_error)
-            if whole is not None:
-                return whole
-        return Latency(n=self._n, mean_ms=self._sum / self._n, sketch=self._sketch)
+            return summarise(self._raw, relative_error=self._relative_error)
+        sketch = LatencySketch(
+            relative_error=self._relative_error, counts=dict(self._counts), zero_count=self._zeros
+        )
+        return Latency(n=self._n, mean_ms=self._sum / self._n, sketch=sketch)

@@ -123,7 +123,7 @@ class Pace:
     """
 
     rounds: int = 20
-    round_s: float = 0.15
+    round_s: float = 0.12
     warm_up_s: float = 0.1
 
     def __post_init__(self) -> None:

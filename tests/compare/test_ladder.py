@@ -103,3 +103,12 @@ def test_unknown_and_circular_references_are_refused():
         references(study(Step(name="a", measured_on="nowhere")))
     with pytest.raises(ConfigError, match="itself"):
         references(study(Step(name="a", measured_on="b"), Step(name="b", measured_on="a")))
+
+
+def test_each_step_states_what_it_uses_itself():
+    result = demo_comparison()
+    for step in result.steps:
+        if step.savings is not None:
+            used = result.baseline_amounts.energy_j.value - step.savings.energy_j.value
+            assert step.amounts.energy_j.value == pytest.approx(used)
+            assert step.amounts.emissions_location_kg.value > 0

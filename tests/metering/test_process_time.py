@@ -81,6 +81,25 @@ def test_the_clock_never_falls():
     assert 0.15 <= seen[-1] - seen[0] < 0.6
 
 
+def fake_process(proc, pid, parent, ticks):
+    (proc / str(pid)).mkdir()
+    times = " ".join(str(t) for t in ticks)
+    (proc / str(pid) / "stat").write_text(
+        f"{pid} (a (b) c) S {parent} 1 1 0 -1 4 5 0 0 0 {times} 20 0 1 0 7 0\n"
+    )
+
+
+def test_without_the_kernels_lists_parents_are_looked_up(tmp_path):
+    (tmp_path / "meminfo").write_text("")
+    fake_process(tmp_path, 10, 1, (1, 1, 1, 1))
+    fake_process(tmp_path, 11, 10, (100, 50, 25, 25))
+    fake_process(tmp_path, 12, 11, (10, 0, 0, 0))
+    fake_process(tmp_path, 13, 99, (500, 0, 0, 0))
+    tick = 1 / os.sysconf("SC_CLK_TCK")
+    assert children(10, tmp_path) == [11]
+    assert living_descendants_s(10, tmp_path) == pytest.approx(210 * tick)
+
+
 def test_a_process_that_is_gone_has_no_children_and_no_time():
     assert children(2**22 + 1) == []
     assert process_cpu_s(2**22 + 1) is None

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from carbonlens.metering.sampler import MAX_PERIOD_S, PERIOD_S, Sampler, period_s
+from tests.instrument.wrapper import wait_until
 
 
 class Counted:
@@ -14,13 +15,14 @@ class Counted:
 
     def __init__(self):
         self.samples = 0
+        self.syncs = 0
         self.abandoned = False
 
     def sample(self):
         self.samples += 1
 
     def sync(self):
-        pass
+        self.syncs += 1
 
     def abandon(self):
         self.abandoned = True
@@ -45,12 +47,20 @@ def test_overlapping_sessions_share_one_thread():
     time.sleep(0.6)
     sampler.add(two)
     assert len(sampler_threads()) == before + 1
-    time.sleep(0.7)
+    wait_until(lambda: one.samples)
+    assert two.samples == 0
     sampler.remove(one)
-    assert (one.samples, two.samples) == (1, 0)
-    time.sleep(0.5)
+    wait_until(lambda: two.samples)
     sampler.remove(two)
-    assert (one.samples, two.samples) == (1, 1)
+    assert one.samples == 1
+
+
+def test_a_journal_is_put_on_the_disk_every_few_seconds():
+    sampler, one = Sampler(), Counted()
+    sampler.add(one)
+    wait_until(lambda: one.syncs)
+    sampler.remove(one)
+    assert 4 <= one.samples <= 6
 
 
 def test_a_fork_leaves_the_childs_sampler_empty():

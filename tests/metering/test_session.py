@@ -10,6 +10,7 @@ import pytest
 
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering.journal import read
+from carbonlens.metering.patience import PatientSensor
 from carbonlens.metering.process_time import TreeClock
 from carbonlens.metering.sensors import Sensor
 from carbonlens.metering.sensors.cpu_model import CpuModelSensor
@@ -39,6 +40,7 @@ def test_a_session_is_sealed_into_its_ledger_and_leaves_no_journal(tmp_path, led
     (path,) = (tmp_path / "journal").iterdir()
     assert read(path).header.run.status == "running"
     burn(0.2)
+    one.sync()
     stored = one.finish()
     assert runs(ledger) == (stored.run,)
     assert stored.fault is None
@@ -87,18 +89,18 @@ def test_a_sensor_that_hangs_costs_50_ms_and_is_said(tmp_path):
 
 
 def test_a_sensor_that_hangs_at_the_start_does_not_hold_the_work(tmp_path):
-    one = session(tmp_path, CounterSensor(faults={0}, hang_s=0.3, may_block=True))
+    counter = CounterSensor(faults={0}, hang_s=1.2)
+    one = session(tmp_path, PatientSensor(counter, wait_s=0.3))
     begin = time.monotonic()
     one.start()
-    assert time.monotonic() - begin < 0.25
-    time.sleep(0.4)
+    assert time.monotonic() - begin < 1.0
+    time.sleep(1.3)
     one.sample()
-    time.sleep(0.05)
     run = one.finish().run
-    # Readings 1 and 2: a lower bound that names the part it covers.
-    assert (run.energy[0].energy_j, run.energy[0].state) == (Decimal("10.000000"), "unbounded")
+    # From the first good reading to the last: a lower bound that names the part it covers.
+    assert (run.energy[0].energy_j, run.energy[0].state) == (10 * (counter.reads - 2), "unbounded")
     assert 0 < run.coverage < 0.5
-    assert run.lost_s > 0.2
+    assert run.lost_s > 0.8
     assert {"CL105", "CL113"} <= set(codes(run))
 
 
@@ -110,11 +112,21 @@ def test_a_blocking_sensor_that_behaves_is_read_in_its_own_thread(tmp_path):
             names.append(threading.current_thread().name)
             return super().read(edge=edge)
 
-    one = session(tmp_path, Watched(may_block=True))
+    sensor = PatientSensor(Watched(), wait_s=5)
+    assert (sensor.info.name, sensor.probe().usable) == ("counter", True)
+    one = session(tmp_path, sensor)
     one.start()
     run = one.finish().run
     assert run.energy[0].energy_j == Decimal("10.000000")
     assert set(names) == {"carbonlens-sensor"}
+
+
+def test_a_blocking_sensor_that_raises_is_a_gap(tmp_path):
+    sensor = PatientSensor(CounterSensor(faults={0, 1}), wait_s=5)
+    with pytest.raises(OSError, match="lost"):
+        sensor.read(edge=True)
+    sensor.close()
+    PatientSensor(CounterSensor()).close()
 
 
 def test_without_a_journal_the_run_is_measured_all_the_same(tmp_path, ledger):
@@ -136,6 +148,7 @@ def test_a_full_disk_ends_the_journal_and_not_the_run(tmp_path):
     try:
         one.sample()
         one.sample()
+        one.sync()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     run = one.finish().run

@@ -40,8 +40,9 @@ class History:
 def histories(draw, *, wraps: bool) -> History:
     """A counter read at uneven times: wraps, resets and failed reads in any order.
 
-    No more than half a range passes between two reads, and a reset falls by less
-    than half: what the sensors promise. Without a range a wrap is a reset too.
+    No more than half a range passes between two good reads, and a reset is seen at
+    once as a fall by less than half: what sensors promise. Without a range a wrap is
+    a reset too.
     """
     n = draw(st.integers(min_value=2, max_value=30))
     t, place = draw(st.integers(min_value=0, max_value=2**51)), draw(st.floats(0, RANGE_J - 1))
@@ -50,10 +51,10 @@ def histories(draw, *, wraps: bool) -> History:
         t += draw(steps_us)
         passed = draw(st.floats(min_value=0.001, max_value=10))
         fall = draw(st.floats(min_value=301, max_value=499))
-        reset = draw(st.integers(0, 9)) == 0 and place >= fall
+        reset = draw(st.integers(0, 9)) == 0 and place >= fall and not told[-1][4]
         wrapped = not reset and place + passed >= RANGE_J
         place = place - fall if reset else (place + passed) % RANGE_J
-        failed = draw(st.integers(0, 4)) == 0
+        failed = draw(st.integers(0, 4)) == 0 and not reset
         told.append((t, place, passed, reset or (wrapped and not wraps), failed))
     joules, lost_us, since, broken, last_t = 0.0, 0, 0.0, False, told[0][0]
     for at, _, passed, is_reset, failed in told[1:]:

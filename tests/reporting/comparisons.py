@@ -28,6 +28,7 @@ from carbonlens.domain.study import Gate, Step, Study
 WATTS = 4.0
 PUE = 1.2
 CURRENCY = "EUR"
+REASONS = {"accepted": "better", "rejected": "worse", "undetermined": "inconclusive", "failed": "failed"}
 
 EXAMPLE_VECTOR = Vector(
     place="Frankfurt, Germany",
@@ -288,9 +289,7 @@ def _step(arm, on, base, times, used, *, accepted, spread, gated, vector):
         reasons=reasons, metrics=metrics(arm, spread), effort=amounts(5e6, vector) if known else None,
         error=arm.error,
         amounts=used[arm.name] if known else None,
-        reason={"accepted": "better", "rejected": "worse", "undetermined": "inconclusive", "failed": "failed"}[
-            arm.status
-        ],
+        reason=REASONS[arm.status],
     )  # fmt: skip
 
 
@@ -313,3 +312,44 @@ def break_even(effort: Amounts, saved: Amounts) -> tuple[BreakEven, ...]:
                 units, outcome = unknown("1"), "never"
         rows.append(BreakEven(measure=measure, effort=e, saving_per_unit=s, units=units, outcome=outcome))
     return tuple(rows)
+
+
+HOSTILE_NAMES = (
+    "<script>alert(1)</script>" * 3,
+    "A" * 10_000,
+    "\u202eمرحبا بالعالم שלום",
+    "🔥🚀👩\u200d💻 emoji step 🎉",
+    "nul\x00byte\x1b[31m and \ud800 lone",
+    "{{7*7}} {% raw %} ${7*7}",
+    "日本語の量子化ステップの名前はとても長いですこれは長い名前です",
+    "Z" + "\u0338\u0321" * 300 + "algo",
+)
+
+
+def hostile_comparison() -> Comparison:
+    """A comparison whose every name, source and message tries to break the page."""
+    arms = tuple(
+        Arm(name=name, cpu_us=800 - 60 * i, title=name, status="accepted" if i % 2 == 0 else "rejected")
+        for i, name in enumerate(HOSTILE_NAMES)
+    )
+    replace = msgspec.structs.replace
+    vector = replace(
+        EXAMPLE_VECTOR,
+        place="<i>" * 200,
+        notes=("</style><script>alert(1)</script> " * 100,),
+        location=replace(EXAMPLE_VECTOR.location, source="../../etc/passwd " * 100, zone="Z" * 300),
+    )
+    made = comparison(
+        arms,
+        vector=vector,
+        study="<b>" * 50,
+        title='=cmd|"/C calc"!A0 <img src=x onerror=alert(1)> \u202e' + "W" * 500,
+        unit="</td><script>tokens" * 10,
+        findings=tuple(
+            Finding(
+                code="CL4<b>", severity="error", message="<script>" * 500, mend="x" * 2000, subject="y" * 3000
+            )
+            for _ in range(5)
+        ),
+    )
+    return replace(made, environment=(("<b>name</b>" * 20, "v" * 5000), ("{{x}}", "\x00")))

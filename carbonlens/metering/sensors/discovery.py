@@ -10,7 +10,6 @@ from carbonlens.metering.process_time import TreeClock
 from carbonlens.metering.sensors import Sensor
 from carbonlens.metering.sensors.cpu_model import CpuModelSensor
 
-
 POWERCAP: Final = Path("/sys/class/powercap")
 
 

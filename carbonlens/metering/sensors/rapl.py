@@ -12,12 +12,13 @@ import re
 from pathlib import Path
 from typing import Final
 
+from carbonlens.domain.grades import COUNTER_GAIN_95
+from carbonlens.domain.units import Z_95
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
 
 _ZONE: Final = re.compile(r"^intel-rapl:\d+(:\d+)?$")
 _MICRO: Final = 1e-6
-# Counter gain +-5 % at 95 % where nothing better is known (grade B).
-_GAIN_SIGMA: Final = 0.05 / 1.959963984540054
+_GAIN_SIGMA: Final = COUNTER_GAIN_95 / Z_95
 
 
 class _Zone:

@@ -66,9 +66,9 @@ def digits_arms(digits: Digits, folder: Path, recipe: Recipe) -> tuple[Arm, ...]
     """
     made = _Makers(digits, folder, recipe)
     return (
-        Arm("torch-fp32", "PyTorch eager, fp32", made.baseline),
-        Arm("ort-fp32", "ONNX Runtime, fp32", made.exported, needs=("torch-fp32",)),
-        Arm("pruned", "A third of the channels pruned", made.pruned, needs=("torch-fp32",)),
+        Arm("torch-fp32", "PyTorch eager fp32", made.baseline),
+        Arm("ort-fp32", "ONNX Runtime fp32", made.exported, needs=("torch-fp32",)),
+        Arm("pruned", "Pruning by a third", made.pruned, needs=("torch-fp32",)),
         Arm(
             "dynamic-int8",
             "Dynamic int8",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +44,8 @@ def preprocess(model: Path, path: Path) -> None:
     """Write a model prepared for quantization: shapes inferred, normalisation folded."""
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    quant_pre_process(str(model), str(path), skip_symbolic_shape=True)
+    with _root_logger_kept():
+        quant_pre_process(str(model), str(path), skip_symbolic_shape=True)
 
 
 def quantize_static(model: Path, path: Path, calibration: NDArray[np.float32]) -> None:
@@ -66,16 +69,17 @@ def quantize_static(model: Path, path: Path, calibration: NDArray[np.float32]) -
             batch = next(self._batches, None)
             return None if batch is None else {_INPUT: batch}
 
-    quantization.quantize_static(
-        str(model),
-        str(path),
-        Images(),
-        quant_format=quantization.QuantFormat.QDQ,
-        per_channel=True,
-        reduce_range=True,
-        activation_type=quantization.QuantType.QUInt8,
-        weight_type=quantization.QuantType.QInt8,
-    )
+    with _root_logger_kept():
+        quantization.quantize_static(
+            str(model),
+            str(path),
+            Images(),
+            quant_format=quantization.QuantFormat.QDQ,
+            per_channel=True,
+            reduce_range=True,
+            activation_type=quantization.QuantType.QUInt8,
+            weight_type=quantization.QuantType.QInt8,
+        )
 
 
 def quantize_dynamic(model: Path, path: Path) -> None:
@@ -88,7 +92,8 @@ def quantize_dynamic(model: Path, path: Path) -> None:
     from onnxruntime import quantization
 
     # Integer convolution with signed weights takes three times as long (ONNX Runtime 1.32, Zen 3).
-    quantization.quantize_dynamic(str(model), str(path), weight_type=quantization.QuantType.QUInt8)
+    with _root_logger_kept():
+        quantization.quantize_dynamic(str(model), str(path), weight_type=quantization.QuantType.QUInt8)
 
 
 def open_session(model: Path) -> onnxruntime.InferenceSession:
@@ -118,3 +123,17 @@ def predict(session: onnxruntime.InferenceSession, images: NDArray[np.float32]) 
 
 def _batches(images: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
     return (images[i : i + _BATCH] for i in range(0, len(images), _BATCH))
+
+
+@contextmanager
+def _root_logger_kept() -> Iterator[None]:
+    """Undo the handler that the quantizer gives the root logger.
+
+    With it every later warning of any library would go to the terminal.
+    """
+    root = logging.getLogger()
+    before = root.handlers[:]
+    try:
+        yield
+    finally:
+        root.handlers[:] = before

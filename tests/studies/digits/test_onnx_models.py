@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 import pytest
 
@@ -29,11 +31,14 @@ def network():
 def models(tmp_path_factory, network, images):
     folder = tmp_path_factory.mktemp("models")
     paths = {name: folder / f"{name}.onnx" for name in ("plain", "folded", "static", "dynamic")}
+    handlers = logging.getLogger().handlers[:]
     with one_thread():
         onnx_models.export(network, paths["plain"])
         onnx_models.preprocess(paths["plain"], paths["folded"])
         onnx_models.quantize_static(paths["folded"], paths["static"], images)
         onnx_models.quantize_dynamic(paths["folded"], paths["dynamic"])
+    # The quantizer's own logging must not make other libraries talk.
+    assert logging.getLogger().handlers == handlers
     return paths
 
 

@@ -1,0 +1,1 @@
+"""Tests of the finished HTML in a real browser; skipped where there is none."""

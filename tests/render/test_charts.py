@@ -1,0 +1,66 @@
+"""Charts as SVG: our font, our ids, the finding as alternative text."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from carbonlens.render.charts import draw, to_svg
+from carbonlens.reporting.charts import waterfall_spec
+from tests.render.pages import view
+
+SECTIONS = ("business-case", "engineering")
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return draw(view("demo"), sections=SECTIONS, narrow=True)
+
+
+def test_the_finding_is_the_first_child(drawn):
+    alt = view("demo").business_case.waterfall.alt
+    assert re.match(r"<svg[^>]*><title>" + re.escape(alt), drawn["waterfall"].wide)
+    assert "Static int8 quantization (QDQ) −11.1" in alt
+
+
+def test_ids_carry_the_prefix_of_their_chart():
+    # A clipped mark makes the converter number its clip paths over the process.
+    clipped = {
+        "data": {"values": [{"x": 1, "y": 2}, {"x": 2, "y": 1}]},
+        "mark": {"type": "line", "clip": True},
+        "encoding": {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}},
+    }
+    first, second = (to_svg(clipped, chart_id="one", alt="a") for _ in range(2))
+    assert first == second
+    ids = re.findall(r'\bid="([^"]+)"', first)
+    assert ids
+    assert all(i.startswith("one-") for i in ids)
+    assert set(re.findall(r"url\(#([^)]+)\)", first)) <= set(ids)
+
+
+def test_the_same_specification_gives_the_same_bytes_again(drawn):
+    chart = view("demo").business_case.waterfall
+    again = to_svg(waterfall_spec(chart), chart_id="waterfall", alt=chart.alt)
+    assert again == drawn["waterfall"].wide
+
+
+def test_text_is_text_in_our_font(drawn):
+    for drawing in drawn.values():
+        fonts = re.findall(r'font-family="([^"]+)"', drawing.wide)
+        assert set(fonts) == {"Carbonlens Inter"}
+    assert ">−50.6\u00a0%<" in drawn["waterfall"].wide
+    assert "aria-label" not in drawn["waterfall"].wide
+
+
+def test_names_are_escaped_in_charts():
+    drawings = draw(view("hostile"), sections=SECTIONS, narrow=True)
+    for drawing in drawings.values():
+        for svg in (drawing.wide, drawing.narrow):
+            assert "<script" not in svg
+    assert "&lt;script&gt;" in drawings["waterfall"].wide
+
+
+def test_nothing_to_draw_is_none():
+    assert draw(view("no_baseline"), sections=("business-case",), narrow=False) == {"waterfall": None}
+    assert draw(view("demo"), sections=("business-case",), narrow=False)["waterfall"].narrow is None

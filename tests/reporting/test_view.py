@@ -1,0 +1,201 @@
+"""View: what a report says, held against golden texts and against laws."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+
+from carbonlens.domain.estimate import Estimate
+from carbonlens.reporting.content import Part, ReportView, plain_text
+from carbonlens.reporting.view import build_view
+from tests.reporting.comparisons import DEMO, EXAMPLE_VECTOR, Arm, comparison, hostile_comparison
+from tests.reporting.golden import FOLDER, as_text, cases
+
+CASES = cases()
+GROUP = "\u202f"
+
+
+@pytest.fixture(scope="module")
+def views():
+    return {name: build_view(made) for name, made in CASES.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden_text(name, views):
+    assert as_text(views[name]) == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def parts(node):
+    """Every part of a view, wherever it stands."""
+    if isinstance(node, Part):
+        yield node
+    elif isinstance(node, msgspec.Struct):
+        for field in node.__struct_fields__:
+            yield from parts(getattr(node, field))
+    elif isinstance(node, tuple):
+        for item in node:
+            yield from parts(item)
+
+
+def sections(view: ReportView):
+    return (view.business_case, view.engineering)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_number_is_a_figure_and_reads_like_it(name, views):
+    view = views[name]
+    found = list(parts(sections(view)))
+    for part in found:
+        if part.figure_id is not None:
+            assert part.text == view.figures[part.figure_id].form(part.aspect)
+        elif not part.quoted and not part.label:
+            assert not re.search(r"[0-9]", part.text), part.text
+    printed = {p.figure_id for p in found if p.figure_id}
+    charts = (
+        {b.figure_id for b in view.business_case.waterfall.bars} if view.business_case.waterfall else set()
+    )
+    assert set(view.figures) <= printed | charts
+
+
+def number(text):
+    return float(text.replace(GROUP, "").replace("−", "-").replace("+", ""))
+
+
+@pytest.mark.parametrize("name", ["demo", "demo_from_runs", "failed", "lattice", "long_ladder"])
+def test_the_waterfall_adds_up_to_the_headline_as_printed(name, views):
+    view = views[name]
+    bars = view.business_case.waterfall.bars
+    path = [b for b in bars if b.kind == "accepted"]
+    shares = [number(view.figures[b.figure_id].number) for b in path]
+    headline = number(view.figures["total.reduction_energy"].number)
+    rest = number(view.figures["final.share"].number)
+    assert -sum(shares) == pytest.approx(headline, abs=1e-9)
+    assert 100 - headline == pytest.approx(rest, abs=1e-9)
+    assert path[-1].end == pytest.approx(bars[-1].end, rel=2e-3)
+    # The bars follow on one another: each begins where the one before ended.
+    assert [b.start for b in path] == pytest.approx([100.0, *(b.end for b in path[:-1])])
+
+
+@pytest.mark.parametrize("name", ["demo", "demo_from_runs", "lattice"])
+@pytest.mark.parametrize("measure", ["energy", "emissions_location", "emissions_market", "cost"])
+def test_printed_attribution_adds_up(name, measure, views):
+    figures = views[name].figures
+    found = [f for i, f in figures.items() if i.endswith(f".attribution.{measure}") and f.number != "unknown"]
+    if not found:
+        assert figures[f"total.savings.{measure}"].number == "unknown"
+        return
+    assert sum(number(f.number) for f in found) == pytest.approx(
+        number(figures[f"total.savings.{measure}"].number)
+    )
+
+
+def test_headline_tile_and_table_say_the_same(views):
+    view = views["demo"]
+    saved = view.figures["total.reduction_energy"]
+    assert saved.text in view.title
+    assert saved.text in plain_text(view.business_case.tiles[1].value)
+    against_baseline = view.figures["step.static_int8.change_vs_baseline"]
+    assert against_baseline.number.removeprefix("−") == saved.number
+
+
+def test_carbon_saves_what_energy_saves(views):
+    figures = views["demo"].figures
+    energy, carbon = figures["total.reduction_energy"], figures["total.reduction_emissions_location"]
+    assert (energy.text, energy.interval) == (carbon.text, carbon.interval)
+    assert {"baseline.emissions_location", "baseline.emissions_market"} <= set(figures)
+
+
+def test_modelled_joules_are_called_modelled(views):
+    assert "modelled (evidence grade D)" in plain_text(views["demo"].business_case.lead)
+    measured = comparison()
+    base = measured.baseline_amounts
+    metered = msgspec.structs.replace(base, energy_j=msgspec.structs.replace(base.energy_j, grade="A"))
+    lead = plain_text(
+        build_view(msgspec.structs.replace(measured, baseline_amounts=metered)).business_case.lead
+    )
+    assert "an external meter (evidence grade A)" in lead
+    assert "modelled" not in lead
+
+
+def test_examples_are_called_examples_and_own_figures_are_not():
+    assert build_view(comparison()).example
+    own = msgspec.structs.replace
+    vector = own(
+        EXAMPLE_VECTOR,
+        **{
+            name: own(getattr(EXAMPLE_VECTOR, name), example=False)
+            for name in ("location", "market", "electricity", "machine", "embodied")
+        },
+    )
+    view = build_view(comparison(vector=vector))
+    assert not view.example
+    assert "example assumptions" not in as_text(view)
+
+
+@pytest.mark.parametrize(
+    ("arms", "title"),
+    [
+        (DEMO[:1], "ONNX Runtime fp32 cuts energy per image by 50.6 % within the accuracy limit"),
+        ((), "No step is shown to save energy"),
+        (
+            (Arm(name="a", cpu_us=1000, status="rejected"), Arm(name="b", cpu_us=None, status="failed")),
+            "No step is shown to save energy: one rejected and one failed to run",
+        ),
+    ],
+)
+def test_the_title_claims_what_was_found(arms, title):
+    assert build_view(comparison(arms)).title.replace("\u00a0", " ") == title
+
+
+def test_a_saving_whose_interval_holds_none_is_not_claimed():
+    made = comparison(DEMO[:1])
+    step = made.steps[0]
+    wide = msgspec.structs.replace(
+        step.vs_baseline, ratio=Estimate(value=0.9, unit="1", grade="D", bounds=(0.7, 1.15))
+    )
+    doubtful = msgspec.structs.replace(made, steps=(msgspec.structs.replace(step, vs_baseline=wide),))
+    view = build_view(doubtful)
+    assert view.title == "ONNX Runtime fp32 is not shown to save energy"
+    assert view.business_case.tiles[1].mark == "open"
+
+
+def test_break_even_tells_never_from_unknown():
+    made = comparison()
+    rows = list(made.break_even)
+    rows[1] = msgspec.structs.replace(
+        rows[1], outcome="may_never", units=Estimate(value=3.2e6, unit="1", bounds=(1.1e6, None))
+    )
+    rows[2] = msgspec.structs.replace(rows[2], outcome="never")
+    rows[3] = msgspec.structs.replace(rows[3], outcome="unknown")
+    page = build_view(msgspec.structs.replace(made, break_even=tuple(rows))).business_case
+    said = [plain_text(line).replace("\u00a0", " ") for line in page.break_even]
+    assert said[2:] == [
+        "CO₂e, location-based: may never be earned back; if at all, after 3.2 million images [1.1, never].",
+        "CO₂e, market-based: never earned back.",
+        "Money: unknown.",
+    ]
+
+
+def test_a_volume_is_named_beside_its_amounts():
+    page = build_view(comparison(volume=2.5e9)).business_case
+    assert plain_text(page.basis).replace("\u00a0", " ") == (
+        "Amounts are for 2.5 billion images a year; brackets are 95 % intervals."
+    )
+
+
+def test_hostile_names_are_clipped_and_numbered_apart():
+    view = build_view(hostile_comparison())
+    names = [b.name for b in view.business_case.waterfall.bars]
+    assert all(len(name) <= 44 for name in names)
+    assert len(view.figures) == len(set(view.figures))
+    assert all(re.fullmatch(r"[a-z0-9_.]+", figure_id) for figure_id in view.figures)
+    assert "\x00" not in as_text(view)
+
+
+def test_the_view_is_made_of_frozen_records(views):
+    view = views["demo"]
+    with pytest.raises(AttributeError):
+        view.title = "another"
+    assert build_view(comparison()) == build_view(comparison())
