@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from carbonlens.errors import CarbonlensError as CarbonlensError
     from carbonlens.ledger.store import Ledger as Ledger
 
-from carbonlens._version import __version__
+from carbonlens._version import __version__ as __version__
 
 _PUBLIC = {
     "track": "carbonlens.app.track",

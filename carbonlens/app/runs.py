@@ -87,7 +87,7 @@ def _recovered(found: Recovery, store: Ledger) -> tuple[Run, ...]:
 
 
 def _running(found: Recovery, store: Ledger) -> tuple[Run, ...]:
-    return tuple(d.run for d in found.running if d.ledger is not None and _same(d.ledger, store.path))
+    return tuple(r.run for r in found.running if _same(r.ledger, store.path))
 
 
 def _same(a: Path, b: Path) -> bool:

@@ -14,6 +14,7 @@ from carbonlens.reporting.comparison_json import comparison_json
 
 _STEP_WIDTH = 20
 _LEAST_STEP_WIDTH = 8
+_PLACE_WIDTH = 30
 _MEASURES = {"energy": "energy", "carbon_location": "carbon", "cost": "cost"}
 
 
@@ -164,11 +165,11 @@ def _basis(comparison: Comparison) -> str:
     vector = comparison.vector
     if vector.location is None:
         return "place unknown: no carbon figure (state it in the study's [assumptions] or --assumptions)"
-    example = " (example assumptions)" if vector.example else ""
-    place = vector.place or vector.location.zone
+    example = ", example assumptions" if vector.example else ""
+    place = output.clip(vector.place or vector.location.zone, _PLACE_WIDTH)
     return f"{place}: {_factor(vector.location)}{example}"
 
 
 def _factor(factor: Factor) -> str:
     grams = fmt.plain(Estimate(value=factor.value_kg_per_kwh * 1000, unit="g/kWh"), "g/kWh").text
-    return f"{grams} {factor.method}-based, {factor.period}"
+    return f"{grams} {factor.method}-based {factor.period}"

@@ -6,7 +6,6 @@ as JSON, from which it is read back without loss.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -57,6 +56,8 @@ def write(file: Path, runs: Sequence[Run]) -> None:
         MissingExtraError: If DuckDB is not installed.
         UnwritableError: If the file cannot be written.
     """
+    import tempfile
+
     connection = _connect()
     fields = ", ".join(f"'{name}': '{kind}'" for name, kind in _COLUMNS.items())
     try:

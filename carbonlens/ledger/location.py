@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -47,6 +45,8 @@ def _from_pyproject(here: Path) -> Path | None:
         file = folder / "pyproject.toml"
         if not file.is_file():
             continue
+        import tomllib
+
         try:
             tables = tomllib.loads(file.read_text("utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
@@ -80,6 +80,8 @@ def state_dir(environ: Mapping[str, str] | None = None) -> Path:
     for folder in candidates:
         if _usable(folder):
             return folder
+    import tempfile
+
     # The name carries the user, so that two users of one host do not meet.
     fallback = Path(tempfile.gettempdir()) / f"carbonlens-{os.getuid()}"
     if _usable(fallback) and fallback.stat().st_uid == os.getuid():

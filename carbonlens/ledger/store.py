@@ -7,7 +7,6 @@ folder is synced: a reader sees a whole record or none.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +18,6 @@ from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import SCHEMA_VERSION, Run
 from carbonlens.domain.units import US_PER_S
 from carbonlens.errors import MissingExtraError, RecordError, UnwritableError
-from carbonlens.ledger import batches
 
 _UNDATED = "undated"
 
@@ -60,18 +58,18 @@ class Ledger:
             UnwritableError: If it cannot; said before any work starts.
         """
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            ignore = self.path / ".gitignore"
-            if not ignore.exists():
-                write_atomically(ignore, b"*\n")
-            with tempfile.NamedTemporaryFile(dir=self.path):
-                pass
+            self._make()
+            probe = self.path / f".{os.urandom(8).hex()}.tmp"
+            probe.touch()
+            probe.unlink()
         except OSError as error:
-            raise UnwritableError(
-                f"the ledger cannot be written ({error.strerror or error})",
-                where=str(self.path),
-                mend="give a writable folder with --ledger or CARBONLENS_LEDGER",
-            ) from error
+            raise _unwritable(self.path, error) from error
+
+    def _make(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        ignore = self.path / ".gitignore"
+        if not ignore.exists():
+            write_atomically(ignore, b"*\n")
 
     def append(self, run: Run) -> Path:
         """Store one record and return its file.
@@ -83,7 +81,6 @@ class Ledger:
             UnwritableError: If the ledger cannot be written.
             RecordError: If a different record has this id already.
         """
-        self.ensure_writable()
         file = self.path / "runs" / _month(run) / f"{run.run_id}.json"
         content = msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n"
         if file.exists():
@@ -93,14 +90,11 @@ class Ledger:
                 "a different record of this id exists", where=str(file), mend="record it under a new id"
             )
         try:
+            self._make()
             file.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(file, content)
         except OSError as error:
-            raise UnwritableError(
-                f"the record cannot be written ({error.strerror or error})",
-                where=str(file),
-                mend="free space or give another folder with --ledger",
-            ) from error
+            raise _unwritable(file, error) from error
         return file
 
     def add_batch(self, runs: Sequence[Run], *, source_sha256: str, importer: str) -> Path:
@@ -118,6 +112,8 @@ class Ledger:
         self.ensure_writable()
         file = self.batch_file(source_sha256, importer)
         if not file.exists():
+            from carbonlens.ledger import batches
+
             file.parent.mkdir(parents=True, exist_ok=True)
             batches.write(file, runs)
         return file
@@ -167,6 +163,8 @@ class Ledger:
         files = sorted((self.path / "imports").glob("*.parquet"))
         unread = 0
         if files:
+            from carbonlens.ledger import batches
+
             try:
                 imported, more = batches.read(files)
             except MissingExtraError:
@@ -225,23 +223,29 @@ def _newer(file: Path, version: int) -> Finding:
     )
 
 
+def _unwritable(place: Path, error: OSError) -> UnwritableError:
+    return UnwritableError(
+        f"the ledger cannot be written ({error.strerror or error})",
+        where=str(place),
+        mend="free space, or give a writable folder with --ledger or CARBONLENS_LEDGER",
+    )
+
+
 def write_atomically(file: Path, content: bytes) -> None:
     """Write a file so that a reader sees all of it or none, also after a crash.
 
     Raises:
         OSError: If the folder cannot be written.
     """
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".tmp")
+    temporary = file.with_name(f".{file.name[:64]}.{os.urandom(8).hex()}.tmp")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with temporary.open("xb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        # mkstemp makes the file private; a record is as readable as its folder.
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(file)
+        temporary.replace(file)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     folder = os.open(file.parent, os.O_RDONLY)
     try:

@@ -14,6 +14,7 @@ import os
 import zlib
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -187,7 +188,7 @@ def decode_line(line: bytes) -> Header | Look | None:
     if line[len(_PREFIX) : len(_PREFIX) + 8] != b"%08x" % zlib.crc32(body):
         return None
     try:
-        record: Header | Look = _DECODER.decode(body)
+        record: Header | Look = _decoder().decode(body)
     except msgspec.MsgspecError:
         # The checksum holds, so this is a line of a newer version.
         return None
@@ -238,4 +239,7 @@ def parse(lines: Iterable[bytes]) -> Journal:
     return Journal(header=header, samples=tuple(samples), facts=facts, damaged=damaged)
 
 
-_DECODER: Final = msgspec.json.Decoder(Header | Look)
+@cache
+def _decoder() -> msgspec.json.Decoder[Header | Look]:
+    # Made on first use: it looks into every record type, which writers do without.
+    return msgspec.json.Decoder(Header | Look)

@@ -62,7 +62,7 @@ def _factor_row(facts: Facts, head: str, name: str, factor: Factor | None) -> Ro
         facts, name, f"{head} factor", estimate, fmt.given(estimate, "g CO₂e/kWh", 1e3), factor.factor_id
     )
     basis = f" ({', '.join(factor.basis)})" if factor.basis else ""
-    where = phrase(quoted(clip(f"{factor.zone}, {factor.period}{basis}", 44)))
+    where = phrase(quoted(clip(f"{factor.zone}, {factor.period}{basis}", 90)))
     return _row(head, entry.full, where, factor.source, example=factor.example)
 
 

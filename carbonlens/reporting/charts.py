@@ -265,7 +265,7 @@ def _panel(trace: Trace, *, width: int, reach: float, first: bool) -> Spec:
         },
         "y": {
             "field": "off", "type": "quantitative", "scale": {"domain": [-reach, reach]},
-            "axis": {"title": None, "grid": True, "tickCount": 3, "labels": first, "format": "+"},
+            "axis": {"title": None, "grid": True, "tickCount": 3, "labels": first, "format": "+.2~r"},
         },
     }  # fmt: skip
     return {

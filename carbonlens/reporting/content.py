@@ -225,8 +225,10 @@ class Engineering(msgspec.Struct, frozen=True, kw_only=True):
 
     title: Phrase
     lead: Phrase
-    tables: tuple[Table, ...]
+    measured: Table
+    used: Table
     attribution: Table | None
+    effects: Table
     forest: Forest | None
     drift: Drift | None
     effort: Table

@@ -41,8 +41,10 @@ def build_engineering(facts: Facts) -> Engineering:
     return Engineering(
         title=headline(facts),
         lead=_lead(facts),
-        tables=(measured_table(facts), used_table(facts), effect_table(facts)),
+        measured=measured_table(facts),
+        used=used_table(facts),
         attribution=attribution_table(facts),
+        effects=effect_table(facts),
         forest=forest(facts),
         drift=drift(facts),
         effort=_effort_table(facts),

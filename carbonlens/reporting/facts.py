@@ -281,7 +281,9 @@ class Facts:
 
     def minimum_detectable(self, step: StepResult) -> Entry:
         """Enter the smallest change that the design would have found."""
-        estimate = exact(step.vs_previous.minimum_detectable if step.vs_previous else None)
+        least = step.vs_previous.minimum_detectable if step.vs_previous else None
+        # A planning figure, no more exact than its first two digits.
+        estimate = exact(None if least is None else float(f"{least:.2g}"))
         return self.book.enter(
             f"step.{self.slug(step.step)}.minimum_detectable",
             f"smallest change of {self.name(step.step)} found with 80 % power",

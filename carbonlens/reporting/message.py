@@ -68,7 +68,7 @@ def evidence(facts: Facts) -> Phrase:
         return phrase("Measure the baseline again, with the same work and meter as the steps.")
     if facts.grade in MODELLED:
         return phrase(
-            "No sensor measured these joules: they are modelled (evidence grade ",
+            "No sensor measured these joules: they are modelled (evidence grade ",
             f"{facts.grade}",
             "), so absolute figures are wide; percentages compare like with like, because the model’s "
             "error cancels.",
@@ -76,4 +76,4 @@ def evidence(facts: Facts) -> Phrase:
     if facts.grade is None:
         return phrase("The source of these joules does not say how they were obtained.")
     how = {"A": "an external meter", "B": "a device energy counter", "C": "integrated power readings"}
-    return phrase(f"Joules come from {how[facts.grade]} (evidence grade {facts.grade}).")
+    return phrase(f"Joules come from {how[facts.grade]} (evidence grade {facts.grade}).")

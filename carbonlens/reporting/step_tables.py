@@ -12,7 +12,7 @@ from carbonlens.reporting import format as fmt
 from carbonlens.reporting.content import Column, Mark, Phrase, Row, Table, label, phrase, plain_text, quoted
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.figures import Entry, exact
-from carbonlens.reporting.names import clip, in_words
+from carbonlens.reporting.names import clip, in_words, metric_words
 from carbonlens.reporting.reasons import why
 from carbonlens.reporting.tiles import gate_phrase
 
@@ -250,7 +250,7 @@ def _effect_row(facts: Facts, step: StepResult) -> Row:
         _NOTHING if failed else (phrase(facts.minimum_detectable(step).text),),
         _NOTHING if failed else (phrase(_VERDICTS[step.verdict]),),
         tuple(
-            phrase(quoted(clip(g.name, 36)), ": ", gate_phrase(facts, step.step, n, g, named=True))
+            phrase(quoted(metric_words(g.metric)), ": ", gate_phrase(facts, step.step, n, g, named=True))
             for n, g in list(enumerate(step.gates, start=1))[:4]
         )
         or _NOTHING,

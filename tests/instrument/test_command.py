@@ -1,9 +1,12 @@
 """A measured command: its own exit code, signals, streams and environment; its tree's CPU time."""
 
+import fcntl
 import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
 import time
 from hashlib import sha256
 
@@ -242,3 +245,44 @@ def test_a_run_inside_a_run_is_its_part(tmp_path):
     assert wrap(tmp_path, *inner).returncode == 0
     (part,) = runs(tmp_path / "inner")
     assert part.parent_run_id == only_run(tmp_path).run_id
+
+
+COUNTING = """
+import signal, sys, time
+seen = []
+signal.signal(signal.SIGINT, lambda n, f: seen.append(n))
+print("up", flush=True)
+end = time.monotonic() + 1.5
+while time.monotonic() < end:
+    time.sleep(0.05)
+print("seen", len(seen), flush=True)
+"""
+
+
+def test_a_terminals_interrupt_reaches_the_command_once(tmp_path):
+    """Ctrl-C goes to the whole foreground group: forwarding it would double it."""
+    ours, theirs = pty.openpty()
+    process = start(
+        tmp_path,
+        PYTHON,
+        "-c",
+        COUNTING,
+        stdin=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.write(ours, b"\x03")
+    out, _ = process.communicate(timeout=15)
+    os.close(ours)
+    os.close(theirs)
+    assert (out, process.returncode) == ("seen 1\n", 0)
+
+
+def test_a_signal_while_the_run_is_sealed_does_not_lose_it(tmp_path):
+    process = start(tmp_path, "sh", "-c", "trap 'exit 55' TERM; echo up; while :; do sleep 0.02; done")
+    while process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.002)
+    # Once the run is recorded a signal may end the wrapper as it ends any process.
+    assert process.returncode in (55, -signal.SIGTERM)
+    assert (only_run(tmp_path).status, only_run(tmp_path).exit_code) == ("failed", 55)

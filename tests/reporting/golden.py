@@ -85,7 +85,15 @@ def _business_case(page: BusinessCase) -> Iterator[str]:
 
 def _engineering(page: Engineering) -> Iterator[str]:
     yield from ("# Engineering", plain_text(page.title), plain_text(page.lead))
-    tables = (*page.tables, page.attribution, page.effort, page.break_even, page.findings)
+    tables = (
+        page.measured,
+        page.used,
+        page.attribution,
+        page.effects,
+        page.effort,
+        page.break_even,
+        page.findings,
+    )
     for table in tables:
         if table is not None:
             yield from _table(table)
