@@ -92,6 +92,13 @@ class MissingExtraError(CarbonlensError):
         )
 
 
+class MissingLibraryError(CarbonlensError):
+    """A feature needs system libraries that cannot be loaded."""
+
+    code = "CL011"
+    exit_code = 3
+
+
 class InputFileError(CarbonlensError):
     """An explicitly named input cannot be read."""
 

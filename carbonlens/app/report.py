@@ -44,6 +44,7 @@ def report(
     if not stem or Path(stem).name != stem:
         raise UsageError(f"{stem!r} is not a file name", mend="give a name without folders and suffix")
     ensure_writable(out_dir)
+    ensure_renderable(formats)
     from carbonlens.ledger.store import write_atomically
     from carbonlens.reporting.view import build_view
 
@@ -72,6 +73,21 @@ def ensure_writable(out_dir: Path) -> None:
             pass
     except OSError as error:
         raise _unwritable(out_dir, error) from error
+
+
+def ensure_renderable(formats: Sequence[str] = FORMATS) -> None:
+    """Check that reports can be made here; costs next to nothing.
+
+    Args:
+        formats: What is to be made.
+
+    Raises:
+        MissingExtraError: If a package of the ``report`` extra is not installed.
+        MissingLibraryError: If a system library for PDF is not installed.
+    """
+    from carbonlens.render import environment
+
+    environment.ensure_renderable(formats)
 
 
 def _renderers() -> dict[str, Callable[..., bytes]]:

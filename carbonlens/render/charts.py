@@ -79,7 +79,11 @@ def to_svg(spec: Spec, *, chart_id: str, alt: str) -> str:
     for found, name in names.items():
         svg = svg.replace(f'id="{found}"', f'id="{name}"').replace(f"url(#{found})", f"url(#{name})")
         svg = svg.replace(f'href="#{found}"', f'href="#{name}"')
-    return re.sub(r"(<svg[^>]*>)", lambda m: f"{m[1]}<title>{escape(alt)}</title>", svg, count=1)
+    # One picture with one description: its parts are no pictures of their own.
+    svg = re.sub(r' (?:role|aria-roledescription)="[^"]*"', "", svg)
+    return re.sub(
+        r"<svg([^>]*)>", lambda m: f'<svg role="img"{m[1]}><title>{escape(alt)}</title>', svg, count=1
+    )
 
 
 @cache

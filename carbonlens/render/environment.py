@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
+from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from carbonlens.errors import MissingExtraError
+from carbonlens.errors import MissingExtraError, MissingLibraryError
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -16,17 +20,51 @@ _PACKAGE = Path(__file__).parents[1]
 ROOTS = (_PACKAGE / "_report_templates", _PACKAGE.parent / "report_templates")
 """In an installed wheel, and in the repository (editable install)."""
 
+_LIBRARIES = ("libpango-1.0.so.0", "libpangoft2-1.0.so.0")
+"""What WeasyPrint loads at its import; the subset library it can do without."""
+
 
 def need(module: str) -> ModuleType:
     """Import a module of the ``report`` extra.
 
     Raises:
         MissingExtraError: If it is not installed.
+        MissingLibraryError: If a system library it loads is not installed.
     """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         raise MissingExtraError("report", error.name or module) from error
+    except OSError as error:
+        raise _missing_library(module) from error
+
+
+def ensure_renderable(formats: Sequence[str]) -> None:
+    """Check that the packages of the ``report`` extra are there, without loading them.
+
+    Args:
+        formats: What is to be made; only ``pdf`` needs WeasyPrint.
+
+    Raises:
+        MissingExtraError: If one is not installed.
+        MissingLibraryError: If WeasyPrint's system libraries are not installed.
+    """
+    pdf = "pdf" in formats
+    for module in ("jinja2", "vl_convert", *(["weasyprint"] if pdf else [])):
+        if find_spec(module) is None:
+            raise MissingExtraError("report", module)
+    for library in _LIBRARIES if pdf and sys.platform == "linux" else ():
+        try:
+            ctypes.CDLL(library)
+        except OSError as error:
+            raise _missing_library("weasyprint") from error
+
+
+def _missing_library(module: str) -> MissingLibraryError:
+    return MissingLibraryError(
+        f"{module} cannot load the system libraries it needs for PDF",
+        mend="as root: apt-get install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0",
+    )
 
 
 def template_file(name: str) -> Path:

@@ -11,7 +11,8 @@ from carbonlens.reporting.content import BusinessCase, Phrase, Waterfall, label,
 from carbonlens.reporting.facts import MODELLED, Facts
 from carbonlens.reporting.figures import exact
 from carbonlens.reporting.message import evidence, headline
-from carbonlens.reporting.names import clip, in_words, metric_words
+from carbonlens.reporting.metrics import metric_words
+from carbonlens.reporting.names import clip, in_words
 from carbonlens.reporting.reasons import why
 from carbonlens.reporting.tiles import gate_phrase, tiles
 from carbonlens.reporting.waterfall import MOST_BARS, waterfall

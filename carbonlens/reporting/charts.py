@@ -198,14 +198,21 @@ def forest_spec(chart: Forest, *, wide: bool = True) -> Spec:
         }
         for key, m in zip(keys, chart.means, strict=True)
     ]  # fmt: skip
-    colour: Spec = {
-        "field": "verdict", "type": "nominal", "legend": None,
-        "scale": {"domain": list(_VERDICT), "range": list(_VERDICT.values())},
-    }  # fmt: skip
-    band = [{"low": -chart.margin, "high": chart.margin}]
-    layers: list[Spec] = [
+    layers = [
+        *_no_change(chart.margin, x),
+        _whiskers(values, x, y),
+        *_changes(values, x, y, width),
+        _names_layer(names, keys, y, wide),
+    ]
+    step = _ROW if wide else 42
+    return _theme({"height": step * len(keys), "layer": layers}, width)
+
+
+def _no_change(margin: float, x: Spec) -> list[Spec]:
+    """Return the band of changes regarded as none, and the line in its middle."""
+    return [
         {
-            "data": {"values": band},
+            "data": {"values": [{"low": -margin, "high": margin}]},
             "mark": {"type": "rect", "color": "#E4E4E4"},
             "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
         },
@@ -214,7 +221,16 @@ def forest_spec(chart: Forest, *, wide: bool = True) -> Spec:
             "mark": {"type": "rule", "color": INK, "strokeWidth": 0.8},
             "encoding": {"x": x},
         },
-        _whiskers(values, x, y),
+    ]
+
+
+def _changes(values: list[Spec], x: Spec, y: Spec, width: int) -> list[Spec]:
+    """Return the points of the changes and the column of their values."""
+    colour: Spec = {
+        "field": "verdict", "type": "nominal", "legend": None,
+        "scale": {"domain": list(_VERDICT), "range": list(_VERDICT.values())},
+    }  # fmt: skip
+    return [
         {
             "data": {"values": values},
             "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
@@ -225,10 +241,7 @@ def forest_spec(chart: Forest, *, wide: bool = True) -> Spec:
             "mark": {"type": "text", "align": "left", "dx": 10, "baseline": "middle", "fontWeight": 600},
             "encoding": {"x": {"value": width}, "y": y, "text": {"field": "label"}},
         },
-        _names_layer(names, keys, y, wide),
     ]
-    step = _ROW if wide else 42
-    return _theme({"height": step * len(keys), "layer": layers}, width)
 
 
 def drift_spec(chart: Drift, *, wide: bool = True) -> Spec:

@@ -22,26 +22,15 @@ from carbonlens.domain.comparison import (
 )
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.reporting import format as fmt
+from carbonlens.reporting.basis import Basis, per_units
 from carbonlens.reporting.content import Phrase, phrase, quoted
 from carbonlens.reporting.figures import Entry, FigureBook, change, exact, quotient, reduction
+from carbonlens.reporting.metrics import gate_format, is_fraction
 from carbonlens.reporting.names import clip, plural, slugs
 
 MODELLED: Final = ("D", "E")
 """Grades whose joules come from a model or a datasheet, not from a sensor."""
 
-_FRACTIONS: Final = (
-    "accuracy",
-    "precision",
-    "recall",
-    "f1",
-    "auc",
-    "match",
-    "top1",
-    "top5",
-    "top-1",
-    "top-5",
-)
-_BASES: Final = ((1.0, ""), (1e3, "thousand"), (1e6, "million"), (1e9, "billion"), (1e12, "trillion"))
 _NAME_WIDTH: Final = 40
 
 
@@ -53,18 +42,6 @@ NO_AMOUNTS: Final = Amounts(
     cost=unknown(""),
 )
 """Stands for amounts that are not there."""
-
-
-class Basis(msgspec.Struct, frozen=True, kw_only=True):
-    """What an amount is stated for.
-
-    Attributes:
-        multiplier: Units that printed amounts stand for, over the record's.
-        words: ``per million images`` or ``for 2 million images a year``.
-    """
-
-    multiplier: float
-    words: Phrase
 
 
 class Facts:
@@ -202,23 +179,13 @@ class Facts:
         return Basis(multiplier=1.0, words=words)
 
     def _unit_basis(self) -> Basis:
-        multiplier, word = self._readable_basis()
-        if multiplier == 1:
-            return Basis(multiplier=1.0, words=phrase("per ", quoted(self.unit)))
-        return Basis(multiplier=multiplier, words=phrase(f"per {word} ", quoted(self.units)))
-
-    def _readable_basis(self) -> tuple[float, str]:
-        """Choose the count of units for which money, else energy, is a readable amount."""
         cost = self._largest_amount(lambda a: a.cost)
         joules = self._largest_amount(lambda a: a.energy_j)
-        if self.comparison.basis == "volume" and self.comparison.study.volume_units:
+        volume = self.comparison.study.volume_units
+        if self.comparison.basis == "volume" and volume:
             # The amounts stand for the whole volume.
-            cost, joules = (v and v / self.comparison.study.volume_units for v in (cost, joules))
-        # One unit of currency, or one watt-hour where no price is known.
-        size, wanted = (cost, 1.0) if cost else (joules, 3600.0)
-        if not size:
-            return _BASES[0]
-        return next((b for b in _BASES if abs(size) * b[0] >= wanted), _BASES[-1])
+            cost, joules = (v and v / volume for v in (cost, joules))
+        return per_units(self.unit, cost=cost, joules=joules)
 
     # Entries -----------------------------------------------------------------
 
@@ -381,7 +348,7 @@ class Facts:
         """Enter what a gate observed and its limit."""
         prefix = f"step.{self.slug(step)}.gate{number}"
         limit = exact(gate.limit, gate.observed.unit)
-        show = _gate_format(gate)
+        show = gate_format(gate)
         observed = self.book.enter(
             f"{prefix}.observed",
             f"{clip(gate.name, 40)}: observed on {self.name(step)}",
@@ -405,18 +372,3 @@ class AmountEntries(msgspec.Struct, frozen=True, kw_only=True):
     market: Entry
     embodied: Entry
     cost: Entry
-
-
-def is_fraction(metric: str) -> bool:
-    """Tell whether a quality name stands for a share of 0 to 1."""
-    return any(word in metric.lower() for word in _FRACTIONS)
-
-
-def _gate_format(gate: GateResult) -> Callable[[Estimate], fmt.Printed]:
-    if gate.metric.startswith("latency_"):
-        return lambda e: fmt.plain(e, "ms")
-    if gate.metric == "model_bytes":
-        return fmt.size
-    if is_fraction(gate.metric):
-        return fmt.points if gate.kind == "max_loss" else fmt.percent
-    return fmt.plain

@@ -80,14 +80,6 @@ def plural(unit: str) -> str:
     return unit + ("es" if re.search(r"(x|z|ch|sh)$", unit) else "s")
 
 
-def metric_words(metric: str) -> str:
-    """Return a metric's name as printed: ``latency_p95_ms`` is ``P95 latency``."""
-    match = re.fullmatch(r"latency_p([0-9]+)_ms", metric)
-    if match:
-        return f"P{match[1]} latency"
-    return clip(metric.replace("model_bytes", "model size").replace("_", " "), 24)
-
-
 _WORDS: Final = (
     *("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
     *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),

@@ -12,7 +12,8 @@ from carbonlens.reporting import format as fmt
 from carbonlens.reporting.content import Column, Mark, Phrase, Row, Table, label, phrase, plain_text, quoted
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.figures import Entry, exact
-from carbonlens.reporting.names import clip, in_words, metric_words
+from carbonlens.reporting.metrics import metric_words
+from carbonlens.reporting.names import clip, in_words
 from carbonlens.reporting.reasons import why
 from carbonlens.reporting.tiles import gate_phrase
 

@@ -8,7 +8,8 @@ from carbonlens.domain.comparison import GateResult, StepResult
 from carbonlens.reporting.content import Mark, Phrase, Tile, phrase, quoted
 from carbonlens.reporting.facts import AmountEntries, Facts
 from carbonlens.reporting.figures import Entry
-from carbonlens.reporting.names import clip, in_words, metric_words
+from carbonlens.reporting.metrics import metric_words
+from carbonlens.reporting.names import clip, in_words
 
 _MEASURE = "measure the energy of the baseline and of the steps"
 

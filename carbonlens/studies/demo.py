@@ -227,6 +227,10 @@ def _pace(rounds: int | None, *, small: bool) -> Pace:
 
 
 def _require_packages() -> None:
+    """Refuse before the work what would fail after it."""
+    from carbonlens.app.report import ensure_renderable
+
+    ensure_renderable()
     for extra, packages in _NEEDED.items():
         for package in packages:
             if find_spec(package) is None:

@@ -29,7 +29,10 @@ def test_ids_carry_the_prefix_of_their_chart():
     clipped = {
         "data": {"values": [{"x": 1, "y": 2}, {"x": 2, "y": 1}]},
         "mark": {"type": "line", "clip": True},
-        "encoding": {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}},
+        "encoding": {
+            "x": {"field": "x", "type": "quantitative"},
+            "y": {"field": "y", "type": "quantitative"},
+        },
     }
     first, second = (to_svg(clipped, chart_id="one", alt="a") for _ in range(2))
     assert first == second
@@ -51,6 +54,7 @@ def test_text_is_text_in_our_font(drawn):
         assert set(fonts) == {"Carbonlens Inter"}
     assert ">−50.6\u00a0%<" in drawn["waterfall"].wide
     assert "aria-label" not in drawn["waterfall"].wide
+    assert drawn["waterfall"].wide.count('role="') == 1
 
 
 def test_names_are_escaped_in_charts():

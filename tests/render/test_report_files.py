@@ -53,9 +53,6 @@ def test_an_unwritable_place_is_refused_before_the_work(tmp_path):
 
 @pytest.mark.parametrize("package", ["jinja2", "vl_convert", "weasyprint"])
 def test_a_missing_extra_is_named(tmp_path, monkeypatch, package):
-    from carbonlens.render.charts import _converter
-
-    _converter.cache_clear()
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'carbonlens\[report\]'") as refused:
         report(comparison(), sections=["business-case"], out_dir=tmp_path)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carbonlens.reporting.names import clean, clip, in_words, join_words, metric_words, plural, slugs
+from carbonlens.reporting.metrics import metric_words
+from carbonlens.reporting.names import clean, clip, in_words, join_words, plural, slugs
 from tests.reporting.comparisons import HOSTILE_NAMES
 
 ANY_TEXT = st.text(st.characters(), max_size=300)

@@ -108,14 +108,14 @@ def test_carbon_saves_what_energy_saves(views):
 
 
 def test_modelled_joules_are_called_modelled(views):
-    assert "modelled (evidence grade D)" in plain_text(views["demo"].business_case.lead)
+    assert "modelled (evidence grade\u00a0D)" in plain_text(views["demo"].business_case.lead)
     measured = comparison()
     base = measured.baseline_amounts
     metered = msgspec.structs.replace(base, energy_j=msgspec.structs.replace(base.energy_j, grade="A"))
     lead = plain_text(
         build_view(msgspec.structs.replace(measured, baseline_amounts=metered)).business_case.lead
     )
-    assert "an external meter (evidence grade A)" in lead
+    assert "an external meter (evidence grade\u00a0A)" in lead
     assert "modelled" not in lead
 
 

@@ -61,6 +61,30 @@ def test_corrected_energy_is_that_of_the_meter_within_its_interval():
     assert "meter:GPU-1" in told.u_by_source
 
 
+def test_gain_errs_about_the_power_it_was_fitted_at():
+    found = calibrate(*recorded(1.06, 8.0, 80_000), SENSOR, meter_u=0.0)
+    sensor = found.applied_to(SENSOR)
+    assert sensor.pivot_w == pytest.approx(found.level_w.value)
+    steady = [sensor.pivot_w] * 100
+    parts = integrate_power([k * TICK_US for k in range(100)], steady, S, 5 * S, sensor).parts_j
+    assert parts.get("gain", 0.0) == pytest.approx(0, abs=1e-9)
+    assert parts["offset"] == pytest.approx(found.level_w.u_random * 4)
+
+
+def test_a_lag_that_rests_on_one_change_is_uncertain():
+    meter_us = np.arange(0.0, 20 * S, 2000.0)
+    meter_w = np.where(meter_us < 10_030_000, 60.0, 300.0)
+    device_us = np.arange(0.0, 20 * S, TICK_US)
+    told = np.where(device_us < 10_030_000, 60.0, 300.0) + np.random.default_rng(7).normal(
+        0, 1, device_us.size
+    )
+    once = calibrate(
+        (device_us.tolist(), told.tolist()), (meter_us.tolist(), meter_w.tolist()), SENSOR, meter_u=0.001
+    )
+    often = calibrate(*recorded(1.0, 0.0, 0), SENSOR, meter_u=0.001)
+    assert once.lag_us.u_random > 3 * often.lag_us.u_random
+
+
 def test_failed_readings_stay_failed():
     found = calibrate(*recorded(1.05, 3.0, 0), SENSOR, meter_u=0.001)
     assert found.correct([None, 100.0])[0] is None
@@ -100,6 +124,15 @@ def test_line_against_the_textbook():
     expected = 3 / math.sqrt(((x - x.mean()) ** 2).sum())
     assert line.u_gain == pytest.approx(expected, rel=0.2)
     assert line.explained == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2)
+
+
+def test_residuals_that_are_alike_count_for_less():
+    rng = np.random.default_rng(8)
+    x, noise = rng.uniform(50, 300, 100), rng.normal(0, 3, 100)
+    alone = fit_line(x.tolist(), (x + noise).tolist())
+    fourfold = fit_line(np.repeat(x, 4).tolist(), np.repeat(x + noise, 4).tolist())
+    assert fourfold.n_free < 0.3 * fourfold.n
+    assert alone.u_gain <= fourfold.u_gain <= 1.5 * alone.u_gain
 
 
 def test_no_line_through_one_power():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from carbonlens.signals.integrate import (
@@ -129,6 +130,23 @@ def test_counters_reset_within_a_covered_hour_is_a_finding_not_a_bound():
     assert found.uncovered_s == pytest.approx(0.1)
     assert found.estimate.state == "known"
     assert codes(found) == ["CL123"]
+
+
+def test_a_staircase_polled_too_often_tells_its_own_period_in_arrays_too():
+    # Moves 90 to 110 ms apart, one of them early, and one pause; polled every 7 ms.
+    moves = np.cumsum([0, 21_000, *[90_000, 95_000, 100_000, 105_000, 110_000] * 4, 700_000])
+    t = np.arange(0, moves[-1], 7000)
+    w = 100.0 + (np.searchsorted(moves, t, "right") * 37) % 11
+    plain = integrate_power(t.tolist(), w.tolist(), 0, S, Sensor(kind="instant"))
+    fast = integrate_power(t, w, 0, S, Sensor(kind="instant"))
+    assert plain.update_period_us == fast.update_period_us == pytest.approx(90_000, abs=7000)
+
+
+def test_a_long_window_of_a_quick_sensor_is_affordable():
+    found = integrate_power(
+        [0, 1, 2, 3], [100.0, 200.0, 100.0, 200.0], 0, 10**9, Sensor(kind="instant", gap_us=10**9)
+    )
+    assert found.parts_j["duty"] > 0
 
 
 def test_the_core_needs_no_numpy():

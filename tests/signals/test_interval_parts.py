@@ -59,6 +59,18 @@ def test_known_lag_leaves_its_own_uncertainty():
     assert integrate_power(t, w, 1 * S, 3 * S, sensor).parts_j["lag"] == pytest.approx(200 * 0.01)
 
 
+def test_a_short_window_of_a_counter_looks_further_for_power():
+    # 50 W, and 500 W for 0.2 s a second ago: a tick nearby may have been as large.
+    watts = [50.0] * 20 + [500.0] * 2 + [50.0] * 40
+    joules = np.concatenate(([0.0], np.cumsum(np.array(watts) / 10)))
+    readings = [(k * TICK_US, j) for k, j in enumerate(joules.tolist())]
+    sensor = Sensor(kind="counter", update_period_us=TICK_US)
+    short = integrate_counter(readings, 3_000_000, 3_150_000, sensor)
+    longer = integrate_counter(readings, 3_000_000, 3_250_000, sensor)
+    assert short.parts_j["tick"] == pytest.approx(500 * 0.1 / math.sqrt(6))
+    assert longer.parts_j["tick"] == pytest.approx(50 * 0.1 / math.sqrt(6))
+
+
 def test_sensor_that_sees_everything_has_no_duty_part():
     t = [k * TICK_US for k in range(100)]
     w = [100.0 + 100.0 * (k % 2) for k in range(100)]

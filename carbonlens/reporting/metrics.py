@@ -1,0 +1,49 @@
+"""Metrics: how quality names and gates are worded and printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from carbonlens.domain.comparison import GateResult
+from carbonlens.domain.estimate import Estimate
+from carbonlens.reporting import format as fmt
+from carbonlens.reporting.names import clip
+
+_FRACTIONS: Final = (
+    "accuracy",
+    "precision",
+    "recall",
+    "f1",
+    "auc",
+    "match",
+    "top1",
+    "top5",
+    "top-1",
+    "top-5",
+)
+
+
+def metric_words(metric: str) -> str:
+    """Return a metric's name as printed: ``latency_p95_ms`` is ``P95 latency``."""
+    match = re.fullmatch(r"latency_p([0-9]+)_ms", metric)
+    if match:
+        return f"P{match[1]} latency"
+    return clip(metric.replace("model_bytes", "model size").replace("_", " "), 24)
+
+
+def is_fraction(metric: str) -> bool:
+    """Tell whether a quality name stands for a share of 0 to 1."""
+    return any(word in metric.lower() for word in _FRACTIONS)
+
+
+def gate_format(gate: GateResult) -> Callable[[Estimate], fmt.Printed]:
+    """Return the format of what a gate observed and of its limit."""
+    if gate.metric.startswith("latency_"):
+        return lambda e: fmt.plain(e, "ms")
+    if gate.metric == "model_bytes":
+        return fmt.size
+    if is_fraction(gate.metric):
+        return fmt.points if gate.kind == "max_loss" else fmt.percent
+    return fmt.plain
