@@ -68,7 +68,6 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
             bounds=stated,
         )
 
-
     @property
     def _width_is_unknown(self) -> bool:
         """Whether nothing tells how sure the figure is: then it has no interval, not a zero one."""
