@@ -8,7 +8,7 @@ demo: setup
 
 # What CI runs: lint, types, architecture, all tests, wheel, bare core, small demo.
 test: setup lint
-	@$(BIN)/python -m pytest -m "not bench" --cov --cov-report=term:skip-covered --cov-report=xml --durations=10
+	@$(BIN)/python -m pytest -m "not bench" -n 2 --dist worksteal --cov --cov-report=term:skip-covered --durations=10
 
 # The quick loop while working: no slow tests.
 check: setup lint

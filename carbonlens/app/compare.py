@@ -42,27 +42,20 @@ def compare(
         IncomparableError: If the arms differ in unit, boundary or workload.
         MissingExtraError: If the ``analysis`` extra is not installed.
     """
+    _require_analysis()
     store = Ledger(locate(ledger))
     view = store.view()
-    _refuse_unread(view)
     chosen, stated = _resolve(study, view, store)
     if baseline is not None or steps:
         chosen = _reselect(chosen, baseline, steps)
     runs = tuple(r for r in view.runs if r.study == chosen.name)
     if not runs:
         raise _no_runs(chosen.name, view, store)
-    result = _compare(chosen, runs, vector if vector is not None else stated, store)
+    from carbonlens.compare.study import compare_study
+
+    shared = vector if vector is not None else stated
+    result = compare_study(chosen, runs, shared, _outcomes(runs, store), environment=environment_of(runs))
     return _with_findings(result, view.findings)
-
-
-def _compare(study: Study, runs: Sequence[Run], vector: Vector, store: Ledger) -> Comparison:
-    try:
-        from carbonlens.compare.study import compare_study
-
-        # scipy is imported only where a quantile is asked for, so the call can fail too.
-        return compare_study(study, runs, vector, _outcomes(runs, store), environment=environment_of(runs))
-    except ImportError as error:
-        raise MissingExtraError("analysis", error.name or "scipy") from error
 
 
 def study_names(view: LedgerView) -> list[str]:
@@ -182,10 +175,13 @@ def _outcomes(runs: Sequence[Run], store: Ledger) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def _refuse_unread(view: LedgerView) -> None:
-    if view.unread_batches:
-        # A comparison over a part of the ledger would be a wrong one.
-        raise MissingExtraError("analysis", "duckdb")
+def _require_analysis() -> None:
+    """Refuse at once what would fail later, or compare a ledger read in part."""
+    from importlib.util import find_spec
+
+    for package in ("numpy", "scipy", "duckdb"):
+        if find_spec(package) is None:
+            raise MissingExtraError("analysis", package)
 
 
 def _with_findings(result: Comparison, more: Sequence[Finding]) -> Comparison:
