@@ -6,7 +6,9 @@ in no third-party library.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,3 +42,19 @@ def __getattr__(name: str) -> object:
 def __dir__() -> list[str]:
     """List the public names, loaded or not."""
     return sorted([*__all__, "__version__"])
+
+
+class _Package(ModuleType):
+    """The package itself, whose public names win over rooms of the same name.
+
+    Importing the room ``carbonlens.compare`` would put it in place of the
+    function ``carbonlens.compare``; ``from carbonlens.compare import ...`` finds
+    the room all the same.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in _PUBLIC or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -6,7 +6,6 @@ part is a lower bound (state ``unbounded``).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 
 from carbonlens.accounting import formulas
 from carbonlens.domain.comparison import Amounts
-from carbonlens.domain.estimate import Estimate, add, unknown, worst_grade
+from carbonlens.domain.estimate import Estimate, add, unknown
 from carbonlens.domain.factor import Embodied, Factor, Price, Vector
 from carbonlens.domain.finding import Finding, Severity
 from carbonlens.domain.units import Boundary
@@ -119,9 +118,10 @@ def facility_energy(
 def propagate(formula: Callable[[Any, Any], Any], a: Estimate, b: Estimate, unit: str) -> Estimate:
     """Apply a formula that is a product of its two arguments to estimates.
 
-    A product's partial derivatives are the formula itself with a one in the
-    argument's place (JCGM 100:2008, 5.1.2, first order), so the formula need
-    not be written again. A stated interval (``bounds``) of an input is dropped.
+    A product of two arguments is their product times what the formula makes of
+    two ones, so its errors are those of the product (JCGM 100:2008, 5.1.2,
+    first order) and the formula need not be written again. An input without an
+    interval leaves the result without one.
 
     Args:
         formula: Bilinear in its arguments, for example ``facility_kwh``.
@@ -129,22 +129,10 @@ def propagate(formula: Callable[[Any, Any], Any], a: Estimate, b: Estimate, unit
         b: Second argument; a source it shares with ``a`` is one error.
         unit: Unit of the result.
     """
+    product = a.times(b, unit).scale(float(formula(1.0, 1.0)), unit)
     if a.value is None or b.value is None:
-        return unknown(unit, signed=a.signed or b.signed)
-    by_a, by_b = float(formula(1.0, b.value)), float(formula(a.value, 1.0))
-    sources = {name: u * by_a for name, u in a.u_by_source.items()}
-    for name, u in b.u_by_source.items():
-        sources[name] = sources.get(name, 0.0) + u * by_b
-    states = {a.state, b.state}
-    return Estimate(
-        value=float(formula(a.value, b.value)),
-        unit=unit,
-        state="unbounded" if "unbounded" in states else "known",
-        grade=worst_grade([a.grade, b.grade]),
-        u_random=math.hypot(a.u_random * by_a, b.u_random * by_b),
-        u_by_source=sources,
-        signed=a.signed or b.signed,
-    )
+        return product
+    return replace(product, value=float(formula(a.value, b.value)))
 
 
 def _emissions(

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Final
 
-from carbonlens.errors import CarbonlensError
+from carbonlens.domain.finding import Finding
 from carbonlens.instrument.command import CommandResult
 from carbonlens.instrument.command import run_command as measure_command
 from carbonlens.ledger.location import locate
+from carbonlens.metering import findings
 from carbonlens.metering.deposit import fallback_ledger
-from carbonlens.metering.notice import tell, tell_fault, tell_unmeasured
-from carbonlens.metering.recovery import recover_beside
+from carbonlens.metering.notice import tell, tell_fault, tell_misplaced, tell_unmeasured
+from carbonlens.metering.recovery import WAIT_S, recover_beside
+from carbonlens.metering.wording import error_text
 
 __all__ = ["CommandResult", "run_command"]
-
-_RECOVERY_WAIT_S: Final = 0.04
-"""Longest the command's end waits for the recovery of earlier runs; law 8 allows 50 ms."""
 
 
 def run_command(  # noqa: PLR0913  # each is an option of the command line
@@ -52,10 +50,18 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
     Raises:
         UsageError: If there is no command.
     """
+    fault: str | None = None
+    notes: tuple[Finding, ...] = ()
     try:
         place = locate(ledger)
-    except (CarbonlensError, OSError):
-        place = fallback_ledger()
+    except Exception as error:  # noqa: BLE001  # law 8: no home of a user, no such folder: the command runs
+        fault = error_text(error)
+        notes = (findings.written_elsewhere(fault),)
+        try:
+            place = fallback_ledger()
+        except OSError:
+            # Nothing here can be written: storing the run will fail, and say so at the end.
+            place = Path(".carbonlens")
     recovery = recover_beside()
     result = measure_command(
         argv,
@@ -67,13 +73,16 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         repeat=repeat,
         tags=tags,
         record_args=record_args,
+        notes=notes,
     )
     if recovery is not None:
-        recovery.join(_RECOVERY_WAIT_S)
+        recovery.join(WAIT_S)
     if result.message is not None:
         tell(result.message)
     if result.stored is not None:
         tell_fault(result.stored, place)
+        if fault is not None:
+            tell_misplaced(fault, result.stored)
     elif result.fault is not None:
         tell_unmeasured(result.fault)
     return result

@@ -45,7 +45,8 @@ def compare(
     _require_analysis()
     store = Ledger(locate(ledger))
     view = store.view()
-    chosen, stated = _resolve(study, view, store)
+    view = _current(view)
+    chosen, stated, guessed = _resolve(study, view, store)
     if baseline is not None or steps:
         chosen = _reselect(chosen, baseline, steps)
     runs = tuple(r for r in view.runs if r.study == chosen.name)
@@ -55,7 +56,10 @@ def compare(
 
     shared = vector if vector is not None else stated
     result = compare_study(chosen, runs, shared, _outcomes(runs, store), environment=environment_of(runs))
-    return _with_findings(result, view.findings)
+    notes = [*view.findings, *_unstated_widths(shared)]
+    if guessed and baseline is None:
+        notes.append(_guessed_baseline(chosen))
+    return _with_findings(result, notes)
 
 
 def study_names(view: LedgerView) -> list[str]:
@@ -63,24 +67,37 @@ def study_names(view: LedgerView) -> list[str]:
     return list(dict.fromkeys(r.study for r in view.runs if r.study is not None))
 
 
-def keep_study(name: str, text: str, ledger: Ledger) -> Path:
-    """Keep a study file in the ledger, so that the study is found by its name.
+def _current(view: LedgerView) -> LedgerView:
+    """Leave out what a later record supersedes, whatever study either belongs to."""
+    gone = {r.supersedes for r in view.runs if r.supersedes}
+    kept = tuple(r for r in view.runs if r.run_id not in gone)
+    return msgspec.structs.replace(view, runs=kept)
 
-    Args:
-        name: Name of the study.
-        text: Content of its study file.
-        ledger: Where to keep it.
 
-    Raises:
-        UnwritableError: If the ledger cannot be written.
-    """
-    from carbonlens.ledger.store import write_atomically
+def _guessed_baseline(study: Study) -> Finding:
+    return Finding(
+        code="CL430",
+        severity="info",
+        message=f"no study file says so: the first step, {study.baseline!r}, is taken as the baseline",
+        subject=study.baseline,
+        mend="choose another with --baseline",
+    )
 
-    ledger.ensure_writable()
-    file = ledger.study_file(name)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, text.encode())
-    return file
+
+def _unstated_widths(vector: Vector) -> list[Finding]:
+    """Say which factors have no stated uncertainty: their error is in no interval."""
+    parts = [p for p in (vector.location, vector.market, vector.embodied) if p is not None]
+    return [
+        Finding(
+            code="CL310",
+            severity="info",
+            message=f"the uncertainty of {p.factor_id} is not stated: carbon intervals leave it out",
+            subject=p.factor_id,
+            mend="state its u_relative in the assumptions",
+        )
+        for p in parts
+        if p.u_relative == 0
+    ]
 
 
 def environment_of(runs: Sequence[Run]) -> tuple[tuple[str, str], ...]:
@@ -98,23 +115,26 @@ def environment_of(runs: Sequence[Run]) -> tuple[tuple[str, str], ...]:
     return tuple((name, "; ".join(values)) for name, values in stated.items() if values)
 
 
-def _resolve(study: Study | str | Path | None, view: LedgerView, store: Ledger) -> tuple[Study, Vector]:
+def _resolve(study: Study | str | Path | None, view: LedgerView, store: Ledger) -> tuple[Study, Vector, bool]:
+    """Return the study, its vector, and whether its baseline was only guessed from the runs."""
     from carbonlens.inventory import study_file
 
     if isinstance(study, Study):
-        return study, Vector()
+        return study, Vector(), False
     if study is not None and str(study).endswith(".toml"):
-        return study_file.load(Path(study))
+        return *study_file.load(Path(study)), False
     name = str(study) if study is not None else _only_study(view, store)
     kept = store.study_file(name)
     if kept.is_file():
-        return study_file.load(kept)
+        return *study_file.load(kept), False
     from carbonlens.compare.from_runs import study_from_runs
 
     runs = [r for r in view.runs if r.study == name]
     if not runs:
         raise _no_runs(name, view, store)
-    return study_from_runs(runs, name), Vector()
+    made = study_from_runs(runs, name)
+    stated = made.baseline == "baseline" or any(r.on == () for r in runs)
+    return made, Vector(), not stated
 
 
 def _only_study(view: LedgerView, store: Ledger) -> str:
@@ -147,6 +167,12 @@ def _reselect(study: Study, baseline: str | None, steps: Sequence[str]) -> Study
     known = {s.name: s for s in study.steps}
     first = baseline if baseline is not None else study.baseline
     names = list(steps) or [s.name for s in study.steps if s.name != first]
+    if first in names or len(set(names)) < len(names):
+        raise SelectionError(
+            f"a step stands twice among {_listed([first, *names])}",
+            where=study.name,
+            mend="name the baseline and every step once",
+        )
     for name in [first, *names]:
         if name not in known and name != study.baseline:
             raise SelectionError(

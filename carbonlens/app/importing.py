@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import time
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -10,13 +12,14 @@ from typing import Literal
 import msgspec
 
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import J_PER_KWH
 from carbonlens.errors import InputFileError
 from carbonlens.importers.claiming import HEAD_BYTES, Extract, Importer, claim, importers
 from carbonlens.ledger.location import locate
 from carbonlens.ledger.store import Ledger
+
+_RUN_TABLE = "make it a run table: columns run_id, study, energy_j, units, and step or on"
 
 FileStatus = Literal["imported", "duplicate", "refused"]
 
@@ -107,19 +110,23 @@ class _Session:
         self.rows = 0
         self.rejected = 0
         self._known = {(r.study, r.run_id): r for r in store.view().runs}
+        self._now_us = time.time_ns() // 1000
 
     def take(self, file: Path, named: bool, readers: Sequence[Importer]) -> FileResult:
+        if file.exists() and not file.is_file():
+            # A pipe can be read only once, and a source must be readable again.
+            return _refused(file, named, "is no regular file", "save it to a file first")
         try:
-            content = file.read_bytes()
+            with file.open("rb") as stream:
+                reader = claim(stream.read(HEAD_BYTES), readers)
+                stream.seek(0)
+                # Only what is claimed is read whole: a folder may hold model weights.
+                sha = hashlib.file_digest(stream, "sha256").hexdigest() if reader else ""
         except OSError as error:
             return _refused(file, named, f"cannot be read ({error.strerror or error})", "check the path")
-        reader = claim(content[:HEAD_BYTES], readers)
         if reader is None:
             known = ", ".join(r.name for r in readers)
-            return _refused(
-                file, named, f"is of no known format (known: {known})", "convert it to a run table"
-            )
-        sha = sha256_hex(content)
+            return _refused(file, named, f"is of no known format (known: {known})", _RUN_TABLE)
         if self.store.batch_file(sha, _label(reader)).exists():
             text = "the same content was imported before; counted once"
             return _result(
@@ -132,47 +139,61 @@ class _Session:
         return self._store(file, named, reader, sha, extract)
 
     def _store(self, file: Path, named: bool, reader: Importer, sha: str, extract: Extract) -> FileResult:
+        clashes = [(run, self._clash(run, file)) for run in extract.runs]
+        fresh = [self._marked(run) for run, clash in clashes if clash is None]
+        findings = [*extract.findings, *(clash for _, clash in clashes if clash is not None)]
+        rejected = extract.rows_rejected + sum(c is not None and c.code == "CL213" for _, c in clashes)
         self.rows += extract.rows
-        self.rejected += extract.rows_rejected
-        findings = list(extract.findings)
-        fresh: list[Run] = []
-        clashes = 0
-        for run in extract.runs:
-            clash = self._clash(run, file)
-            if clash is None:
-                fresh.append(self._marked(run))
-            else:
-                clashes += 1
-                findings.append(clash)
-        self.rejected += clashes
+        self.rejected += rejected
+        self._now_us += 1
         if fresh:
             self.store.add_batch(fresh, source_sha256=sha, importer=_label(reader))
             self.new += fresh
             self._known.update({(r.study, r.run_id): r for r in fresh})
-        elif not clashes:
+        elif not findings:
             findings.append(_finding("CL211", "warning", "holds no runs", file, "check the file"))
-        totals = totals_of(fresh, extract.rows, extract.rows_rejected + clashes)
-        status: FileStatus = "imported" if fresh or not clashes else "duplicate"
-        return _result(file, named, reader.name, status, totals, tuple(findings))
+        totals = totals_of(fresh, extract.rows, rejected)
+        return _result(file, named, reader.name, _status(fresh, findings), totals, tuple(findings))
 
     def _clash(self, run: Run, file: Path) -> Finding | None:
         earlier = self._known.get((run.study, run.run_id))
         if earlier is None:
             return None
         line = run.origin.source_line if run.origin else None
-        if earlier.says_the_same(self._marked(run)):
+        # Tags and site may come from the command line: they make no other run of it.
+        if _untagged(earlier).says_the_same(_untagged(run)):
             text = f"run {run.run_id!r} is in the ledger already; counted once"
             return _finding("CL212", "info", text, file, line=line)
         text = f"run {run.run_id!r} of study {run.study!r} is in the ledger with other content; not imported"
-        return _finding(
-            "CL213", "error", text, file, "give it another run_id, or supersede the old run", line
-        )
+        return _finding("CL213", "error", text, file, "give the row a run_id of its own", line)
 
     def _marked(self, run: Run) -> Run:
-        return msgspec.structs.replace(run, tags={**run.tags, **self.tags}, site=run.site or self.site)
+        origin = run.origin
+        if origin is not None:
+            origin = msgspec.structs.replace(origin, imported_us=self._now_us)
+        tags = {**run.tags, **self.tags}
+        return msgspec.structs.replace(run, tags=tags, site=run.site or self.site, origin=origin)
 
     def totals(self) -> Totals:
         return totals_of(self.new, self.rows, self.rejected)
+
+
+def _hidden(file: Path, folder: Path) -> bool:
+    """Whether the file lies in a hidden folder, such as a ledger or a repository's own."""
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+def _untagged(run: Run) -> Run:
+    return msgspec.structs.replace(run, tags={}, site=None)
+
+
+def _status(fresh: Sequence[Run], findings: Sequence[Finding]) -> FileStatus:
+    """Return what became of a file that could be read."""
+    if fresh:
+        return "imported"
+    if any(f.code == "CL212" for f in findings):
+        return "duplicate"
+    return "refused" if any(f.severity == "error" for f in findings) else "imported"
 
 
 def totals_of(runs: Sequence[Run], rows: int, rejected: int) -> Totals:
@@ -202,7 +223,7 @@ def _complete(values: Sequence[Decimal | None]) -> Decimal | None:
 def _walk(paths: Iterable[Path]) -> Iterable[tuple[Path, bool]]:
     for path in paths:
         if path.is_dir():
-            yield from ((f, False) for f in sorted(path.rglob("*")) if f.is_file())
+            yield from ((f, False) for f in sorted(path.rglob("*")) if f.is_file() and not _hidden(f, path))
         else:
             yield path, True
 

@@ -38,8 +38,7 @@ def report(
         MissingExtraError: If the ``report`` extra is not installed.
         VerificationError: If a printed number is not that of its figure.
     """
-    _check("section", sections, SECTIONS)
-    _check("format", formats, FORMATS)
+    check_choice(sections, formats)
     stem = name if name is not None else sections[0] if len(sections) == 1 else "report"
     if not stem or Path(stem).name != stem:
         raise UsageError(f"{stem!r} is not a file name", mend="give a name without folders and suffix")
@@ -59,6 +58,16 @@ def report(
         except OSError as error:
             raise _unwritable(file, error) from error
     return files
+
+
+def check_choice(sections: Sequence[str], formats: Sequence[str]) -> None:
+    """Check that the sections and formats exist.
+
+    Raises:
+        UsageError: If one does not, or none is given.
+    """
+    _check("report", sections, SECTIONS)
+    _check("format", formats, FORMATS)
 
 
 def ensure_writable(out_dir: Path) -> None:

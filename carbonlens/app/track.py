@@ -8,55 +8,30 @@ in the record or in one line on stderr.
 from __future__ import annotations
 
 import functools
-import sys
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ParamSpec, SupportsFloat, SupportsInt, TypeVar, cast, get_args, overload
+from typing import Any, ParamSpec, SupportsFloat, SupportsInt, TypeVar, cast, overload
 
-import msgspec
-
+from carbonlens.app.request import Request, described, ledger_path, said_of
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import Role, RunStatus
-from carbonlens.errors import CarbonlensError
-from carbonlens.ledger.location import locate
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering import findings
-from carbonlens.metering.deposit import Deposit, fallback_ledger
-from carbonlens.metering.job import this_job
+from carbonlens.metering.deposit import Deposit
 from carbonlens.metering.lineage import process_lineage
-from carbonlens.metering.notice import tell_fault, tell_unmeasured
+from carbonlens.metering.notice import tell_fault, tell_misplaced, tell_unmeasured
 from carbonlens.metering.recorder import Recorder
-from carbonlens.metering.recovery import recover_beside
+from carbonlens.metering.recovery import WAIT_S, recover_beside
 from carbonlens.metering.sensors.discovery import watch
-from carbonlens.metering.session import Session, new_run
+from carbonlens.metering.session import Session
+from carbonlens.metering.wording import error_text, plain
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_RECOVERY_WAIT_S = 0.04
-"""Longest a block's end waits for the recovery of earlier runs; law 8 allows 50 ms."""
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user said about the run when asking to track it."""
-
-    step: str | None = None
-    study: str | None = None
-    role: str | None = None
-    unit: str | None = None
-    job_id: str | None = None
-    repeat: int | None = None
-    tags: Mapping[str, str] | None = None
-    ledger: str | Path | Ledger | None = None
-    on: Sequence[str] | str | None = None
-    workload: str | None = None
-    zone: str | None = None
-    site: str | None = None
-    hardware: str | None = None
 
 
 class TrackedRun:
@@ -73,6 +48,8 @@ class TrackedRun:
         self._run: Run | None = None
         self._fault: str | None = None
         self._ledger = Path()
+        self._no_ledger: str | None = None
+        self._ended = False
         self._recovery: threading.Thread | None = None
 
     @property
@@ -126,27 +103,28 @@ class TrackedRun:
         try:
             self._begin()
         except Exception as error:  # noqa: BLE001  # law 8: no fault of ours stops the user's block
-            self._fault = f"{type(error).__name__}: {error}"
-            self._session = None
+            self._fault = error_text(error)
 
     def _begin(self) -> None:
         self._recovery = _recovery_once()
         notes: list[Finding] = []
-        self._ledger = _ledger_path(self._request.ledger, notes)
+        self._ledger, self._no_ledger = ledger_path(self._request.ledger, notes)
         lineage = process_lineage()
-        run = _described(self._request, lineage.parent(), notes)
+        run = described(self._request, lineage.parent(), notes)
         session = Session(run, watch(), self._ledger, recorder=self._recorder)
         for note in notes:
             session.note(note)
-        self._session = session
-        lineage.enter(run.run_id, run.parent_run_id)
         session.start()
+        # Only a run that is measured becomes the parent of others.
+        lineage.enter(run.run_id, run.parent_run_id)
+        self._session = session
 
     def _stop(self, error: BaseException | None) -> None:
+        self._ended = True
         try:
             self._end(error)
         except Exception as fault:  # noqa: BLE001  # law 8: the block's own outcome is what counts
-            self._fault = f"{type(fault).__name__}: {fault}"
+            self._fault = error_text(fault)
         if self._fault is not None:
             tell_unmeasured(self._fault)
 
@@ -160,14 +138,20 @@ class TrackedRun:
         stored: Deposit = session.finish(status, error=text, exit_code=exit_code)
         self._run = stored.run
         tell_fault(stored, self._ledger)
+        if self._no_ledger is not None:
+            tell_misplaced(self._no_ledger, stored)
         if self._recovery is not None:
-            self._recovery.join(_RECOVERY_WAIT_S)
+            self._recovery.join(WAIT_S)
+
+
+_open_here: ContextVar[tuple[TrackedRun, ...]] = ContextVar("carbonlens_open", default=())
+"""Blocks that this thread or task has entered, the innermost last."""
 
 
 class Tracker:
     """What ``track`` returns: a context manager and a decorator.
 
-    Each use is a run of its own.
+    Each use is a run of its own; several threads and tasks may use one at a time.
     """
 
     def __init__(self, request: Request) -> None:
@@ -179,6 +163,7 @@ class Tracker:
         """Begin to measure."""
         handle = TrackedRun(self._request)
         self._entered.append(handle)
+        _open_here.set((*(h for h in _open_here.get() if not h._ended), handle))
         handle._start()
         return handle
 
@@ -189,10 +174,16 @@ class Tracker:
         trace: TracebackType | None,
     ) -> None:
         """Seal the run; the exception goes on."""
-        self._entered.pop()._stop(error)
+        entered = self._entered
+        # A block can end in another context than it began in (a generator, say): then
+        # the last one entered is the best guess.
+        mine = [h for h in _open_here.get() if h in entered] or entered[-1:]
+        if mine:
+            entered.remove(mine[-1])
+            mine[-1]._stop(error)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Measure every call of a function, plain, generator or coroutine."""
+        """Measure every call of a function: plain, coroutine, generator or both."""
         import inspect  # 10 ms that a program without decorated functions is spared
 
         request = self._request
@@ -213,6 +204,30 @@ class Tracker:
                     return (yield from function(*args, **kwargs))
 
             return cast("Callable[P, R]", measured_generator)
+
+        if inspect.isasyncgenfunction(function):
+
+            @functools.wraps(function)
+            async def measured_async_generator(
+                *args: P.args, **kwargs: P.kwargs
+            ) -> AsyncGenerator[object, Any]:
+                with Tracker(request):
+                    source = function(*args, **kwargs)
+                    try:
+                        value = await anext(source)
+                        while True:
+                            try:
+                                sent = yield value
+                            except BaseException as error:  # noqa: BLE001  # handed on, as yield from does
+                                value = await source.athrow(error)
+                            else:
+                                value = await source.asend(sent)
+                    except StopAsyncIteration:
+                        return
+                    finally:
+                        await source.aclose()
+
+            return cast("Callable[P, R]", measured_async_generator)
 
         @functools.wraps(function)
         def measured(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -305,52 +320,6 @@ def track(  # noqa: PLR0913  # fields of the record, all optional and by name
     )
 
 
-def _described(request: Request, parent: str | None, notes: list[Finding]) -> Run:
-    """Return the running record with everything that is known beforehand."""
-    job = this_job()
-    run = new_run(
-        "track",
-        program=Path(sys.argv[0]).name if sys.argv and sys.argv[0] else None,
-        args_sha256=sha256_hex("\0".join(sys.argv[1:]).encode("utf-8", "surrogateescape")),
-    )
-    on = request.on.split("+") if isinstance(request.on, str) else request.on
-    return msgspec.structs.replace(
-        run,
-        job_id=request.job_id or job.job_id,
-        parent_run_id=parent,
-        attempt=job.attempt,
-        rank=job.rank,
-        role=_role(request, notes),
-        study=request.study,
-        step=request.step,
-        on=None if on is None else tuple(str(o) for o in on if o),
-        repeat=request.repeat,
-        unit=request.unit,
-        workload=request.workload,
-        zone=request.zone,
-        site=request.site,
-        hardware=request.hardware or run.hardware,
-        tags={str(k): str(v) for k, v in (request.tags or {}).items()},
-    )
-
-
-def _role(request: Request, notes: list[Finding]) -> Role:
-    if request.role is None:
-        return "variant" if request.step is not None else "other"
-    if request.role in get_args(Role):
-        return cast("Role", request.role)
-    notes.append(findings.record_ignored("role", f"'{request.role}' is none of {', '.join(get_args(Role))}"))
-    return "other"
-
-
-def _ledger_path(explicit: str | Path | Ledger | None, notes: list[Finding]) -> Path:
-    try:
-        return explicit.path.absolute() if isinstance(explicit, Ledger) else locate(explicit)
-    except (CarbonlensError, OSError) as error:
-        notes.append(findings.written_elsewhere(str(error)))
-        return fallback_ledger()
-
-
 def _outcome(error: BaseException | None) -> tuple[RunStatus, str | None, int | None]:
     """Return status, error text and exit code that the block's end stands for."""
     if error is None or isinstance(error, GeneratorExit):
@@ -358,13 +327,14 @@ def _outcome(error: BaseException | None) -> tuple[RunStatus, str | None, int | 
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         return ("complete" if code == 0 else "failed"), (f"exited with {code}" if code else None), code
-    return "failed", f"{type(error).__name__}: {error}".rstrip(": "), None
+    return "failed", error_text(error), None
 
 
 def _unmeasured(request: Request, fault: str | None) -> Run:
     """Return the record of a run that could not be measured: nothing is known of it."""
     note = findings.record_ignored("run", fault or "measuring has not begun")
-    return Run(run_id="", status="failed", step=request.step, study=request.study, findings=(note,))
+    step, study = (said_of(request, field, plain, []) for field in ("step", "study"))
+    return Run(run_id="", status="failed", step=step, study=study, findings=(note,))
 
 
 _recovery_started = threading.Event()

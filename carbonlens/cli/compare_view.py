@@ -27,9 +27,7 @@ def print_as_text(comparison: Comparison) -> None:
     """Print the steps, the total of the accepted path, and what to look at."""
     study = comparison.study
     output.say(output.clip(f"{study.name}: {comparison.mode}, energy per {study.unit}", output.WIDTH))
-    for line in output.table(
-        ["step", "energy", "vs", "change [95 %]", "gates", "decision"], _rows(comparison)
-    ):
+    for line in _table(comparison):
         output.say(line)
     for step in comparison.steps:
         if step.error is not None:
@@ -68,6 +66,9 @@ def _rows(comparison: Comparison) -> list[list[str]]:
     ]
     numbers = {comparison.study.baseline: "0", **{s.step: str(i) for i, s in enumerate(comparison.steps, 1)}}
     rows += [_row(s, scale, numbers) for s in comparison.steps]
+    if comparison.mode == "lattice":
+        # An optimization's change is over all pairs of sets with and without it.
+        rows[1:] = [[*row[:2], "off", *row[3:]] for row in rows[1:]]
     for index, row in enumerate(rows):
         row[0] = f"{index} {row[0]}"
     return rows
@@ -87,7 +88,8 @@ def _row(step: StepResult, scale: fmt.Scale, numbers: dict[str, str]) -> list[st
 
 
 def _change(effect: Effect | None) -> str:
-    if effect is None or effect.ratio.value is None:
+    # The ratio of two energies that each lack a part is no change of the whole.
+    if effect is None or effect.ratio.value is None or effect.ratio.state != "known":
         return fmt.UNKNOWN
     printed = fmt.percent(_less_one(effect.ratio), plus=True)
     return f"{printed.text} {printed.interval}"
@@ -103,13 +105,19 @@ def _less_one(ratio: Estimate) -> Estimate:
 
 def _total(comparison: Comparison) -> list[str]:
     total = comparison.total
+    is_lattice = comparison.mode == "lattice"
+    if is_lattice and total is None:
+        return ["all together were not measured or failed, so nothing is claimed as saved"]
     if len(comparison.path) < 2 or total is None:
         return ["no step is accepted, so nothing is claimed as saved"]
-    last = next(s for s in comparison.steps if s.step == comparison.path[-1])
     per = _per(comparison)
+    # The total of a lattice is that of its full set, whatever is decided on each optimization.
+    path, what, between = (
+        (comparison.path[1:], "all together", " + ") if is_lattice else (comparison.path, "accepted", " > ")
+    )
     return [
-        f"accepted: {' > '.join(output.clip(p, _STEP_WIDTH) for p in comparison.path)}",
-        f"energy {_change(last.vs_baseline)}: saves {_amount(total.energy_j)}{per}",
+        output.clip(f"{what}: {between.join(output.clip(p, _STEP_WIDTH) for p in path)}", output.WIDTH),
+        f"energy {_change(comparison.total_effect)}: saves {_amount(total.energy_j)}{per}",
         f"carbon saved{per}, location-based: {_mass(total.emissions_location_kg)}",
         f"carbon saved{per}, market-based: {_mass(total.emissions_market_kg)}",
         f"cost saved{_cost(comparison, total.cost)}",
@@ -164,7 +172,7 @@ def _earned_back(item: BreakEven) -> str:
 def _basis(comparison: Comparison) -> str:
     vector = comparison.vector
     if vector.location is None:
-        return "place unknown: no carbon figure (state it in the study's [assumptions] or --assumptions)"
+        return "place unknown, so no carbon figure (state it with --assumptions)"
     example = ", example assumptions" if vector.example else ""
     place = output.clip(vector.place or vector.location.zone, _PLACE_WIDTH)
     return f"{place}: {_factor(vector.location)}{example}"

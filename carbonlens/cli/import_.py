@@ -34,6 +34,7 @@ def import_command(
         import_view.print_as_json(result)
     else:
         import_view.print_as_text(result)
-    unclear = any(f.findings or f.status == "refused" for f in result.files)
+    worth_a_look = any(finding.severity != "info" for f in result.files for finding in f.findings)
+    unclear = worth_a_look or any(f.status == "refused" for f in result.files)
     if result.refused or (strict and unclear):
         raise typer.Exit(3)

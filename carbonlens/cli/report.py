@@ -8,10 +8,6 @@ from typing import Annotated
 import typer
 
 from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption, StudyOption
-from carbonlens.errors import UsageError
-
-_KINDS = ("business-case", "engineering")
-_FORMATS = ("html", "pdf")
 
 
 def register(app: typer.Typer) -> None:
@@ -31,14 +27,11 @@ def report_command(
     """Write a report of a study as HTML and PDF."""
     from carbonlens.app.assumptions import load_assumptions
     from carbonlens.app.compare import compare
-    from carbonlens.app.report import ensure_writable, report
+    from carbonlens.app.report import check_choice, ensure_writable, report
     from carbonlens.cli import output as out
 
-    if kind not in _KINDS:
-        raise UsageError(f"no report {kind!r}", mend=f"known: {', '.join(_KINDS)}")
     formats = tuple(dict.fromkeys(f.strip() for f in format_.split(",")))
-    if unknown := [f for f in formats if f not in _FORMATS]:
-        raise UsageError(f"no format {unknown[0]!r}", mend=f"known: {', '.join(_FORMATS)}")
+    check_choice((kind,), formats)
     ensure_writable(output)
     vector = None if assumptions is None else load_assumptions(assumptions)
     comparison = compare(study, ledger=ledger, vector=vector)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
@@ -46,10 +47,9 @@ def run_command_line(
         record_args=record_args,
         ledger=ledger,
     )
-    if result.run is not None:
-        from carbonlens.cli import run_view
+    from carbonlens.cli import run_view
 
-        run_view.print_result(result, json=json)
+    run_view.print_result(result, json=json)
     if result.signal is not None:
         die_by(result.signal)
     raise typer.Exit(result.exit_code)
@@ -72,7 +72,8 @@ def die_by(number: int) -> None:
     import resource
 
     # The command's own core dump, if any, is the one of interest.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

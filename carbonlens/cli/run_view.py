@@ -1,22 +1,58 @@
-"""What ``carbonlens run`` says after the command has ended."""
+"""What ``carbonlens run`` says after the command has ended.
+
+The command's exit code is what counts (DESIGN, law 8): what cannot be printed is
+not printed, and the streams are left so that the interpreter's own end cannot fail.
+"""
 
 from __future__ import annotations
 
+import sys
+
 from carbonlens.app.command import CommandResult
 from carbonlens.cli import output
+from carbonlens.domain.run import Run
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting.run_json import run_json
 
 
 def print_result(result: CommandResult, *, json: bool) -> None:
-    """Print the run: JSON on stdout, or one line on stderr, since stdout is the command's."""
-    run = result.run
-    if run is None:
-        return
+    """Print the run: JSON on stdout, or one line on stderr, since stdout is the command's.
+
+    Args:
+        result: How the command ended; nothing is printed when it was not measured.
+        json: True for JSON.
+    """
+    try:
+        if result.run is not None:
+            _print(result, result.run, json=json)
+    except Exception:  # noqa: BLE001, S110  # law 8: the exit code passes through, printed or not
+        pass
+    finally:
+        _settle()
+
+
+def _print(result: CommandResult, run: Run, *, json: bool) -> None:
     if json:
         output.print_json({"schema": "carbonlens/run/1", "run": run_json(run)})
         return
     total = run.total_energy
     printed = fmt.energy(total)
     grade = f", grade {total.grade}" if total.grade else ""
-    output.note(f"carbonlens: {printed.text} {printed.interval}{grade}; saved run {run.run_id}")
+    is_saved = result.stored is not None and result.stored.ledger is not None
+    end = f"saved run {run.run_id}" if is_saved else "the run was not saved"
+    output.note(f"carbonlens: {printed.text} {printed.interval}{grade}; {end}")
+
+
+def _settle() -> None:
+    """Write out what is pending; a stream that cannot be written is given up.
+
+    A wrapper that dies by a signal would lose what is pending, and the interpreter
+    ends with its own exit code where it cannot be written.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            setattr(sys, name, None)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from carbonlens.cli.options import JsonOption, LedgerOption
+from carbonlens.errors import UsageError
 
 StudyFilter = Annotated[str | None, typer.Option("--study", help="Only runs of this study.")]
 
@@ -33,6 +34,11 @@ def runs_command(
     """List runs, newest last."""
     if context.invoked_subcommand is None:
         _list(study, limit, ledger, json)
+    elif ledger is not None or json or study is not None:
+        raise UsageError(
+            "options stand before the sub-command",
+            mend=f"write them after it: carbonlens runs {context.invoked_subcommand} ...",
+        )
 
 
 def list_command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -145,13 +145,22 @@ def make_arm(name: str, on: frozenset[str] | None, observations: Iterable[Observ
     )
 
 
-def complete_rounds(arms: Sequence[Arm]) -> tuple[tuple[Arm, ...], tuple[Finding, ...]]:
+def complete_rounds(
+    arms: Sequence[Arm], failed: Collection[str] = ()
+) -> tuple[tuple[Arm, ...], tuple[Finding, ...]]:
     """Keep the rounds in which every arm ran, if there are enough of them.
 
     Means over the same rounds see the same drift. With fewer than five such
-    rounds every arm keeps its own, and no verdict rests on them.
+    rounds every arm keeps its own, and a verdict rests on the rounds that the
+    two arms of its ratio have in common.
+
+    Args:
+        arms: The usable arms, baseline first.
+        failed: Names of steps that failed. They are never adopted, so their
+            missing rounds take none from the others; they keep their own.
     """
-    sets = [_repeats(a.observations) for a in arms]
+    judged = [a for a in arms if a.name not in failed]
+    sets = [_repeats(a.observations) for a in judged]
     if any(s is None for s in sets):
         return tuple(arms), ()
     numbers = [frozenset(s or ()) for s in sets]
@@ -169,8 +178,8 @@ def complete_rounds(arms: Sequence[Arm]) -> tuple[tuple[Arm, ...], tuple[Finding
                 mend="measure the missing rounds",
             ),
         )
-    kept = tuple(make_arm(a.name, a.on, (o for o in a.observations if o.repeat in common)) for a in arms)
-    return kept, (
+    kept = {a.name: make_arm(a.name, a.on, (o for o in a.observations if o.repeat in common)) for a in judged}
+    return tuple(kept.get(a.name, a) for a in arms), (
         Finding(
             code="CL405",
             severity="info",
@@ -202,7 +211,9 @@ def _series(observations: Sequence[Observation], measure: Measure) -> Series:
 def _mean(estimates: Sequence[Estimate], values: Sequence[float]) -> Estimate:
     """Return the mean over rounds; its random part is the scatter of the rounds.
 
-    A single round has no scatter, so its own stated random part is kept.
+    A single round has no scatter, so its own stated random part is kept. A
+    round of unknown width leaves the mean without an interval: scatter tells
+    the random part alone.
     """
     over = sample(values)
     u_random = over.u_95
@@ -214,11 +225,10 @@ def _mean(estimates: Sequence[Estimate], values: Sequence[float]) -> Estimate:
         value=over.mean,
         unit=estimates[0].unit,
         state="unbounded" if any(e.state == "unbounded" for e in estimates) else "known",
-        grade=combined_grade((e.grade, v) for e, v in zip(estimates, values, strict=True))
-        if any(e.grade for e in estimates)
-        else None,
+        grade=combined_grade((e.grade, v) for e, v in zip(estimates, values, strict=True)),
         u_random=estimates[0].u_random if u_random is None else u_random,
         u_by_source={name: math.fsum(us) / over.n for name, us in sources.items()},
+        bounds=(None, None) if any(e.has_unknown_width for e in estimates) else None,
     )
 
 

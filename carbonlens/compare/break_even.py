@@ -70,6 +70,9 @@ def _quotient(effort: Estimate, saving: Estimate, unit: str) -> tuple[Estimate, 
             return unknown(unit), "may_never"
         return Estimate(value=f / s, unit=unit, grade=grade, bounds=(None, None)), "may_never"
     var_f, var_s = _own_variances(effort, saving, f, s)
+    if s > 0 and effort.has_unknown_width:
+        # Nobody knows how sure the effort is, and so not when it is earned back.
+        return Estimate(value=f / s, unit=unit, grade=grade, bounds=(None, None)), "may_never"
     if s + Z_95 * math.sqrt(var_s) <= 0:
         return not_applicable(unit), "never"
     low, high = fieller(f, var_f, s, var_s)

@@ -29,12 +29,18 @@ class LogChange(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         over: The rounds; ``None`` when a logarithm does not exist.
         u_common: One sigma of the errors that do not cancel, relative.
-        grade: Worst grade of the arms.
+        estimate: The ratio that the mean stands for, without its interval;
+            ``unbounded`` when a part of an arm's energy is unknown.
     """
 
     over: Sample | None
     u_common: float = 0.0
     estimate: Estimate
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the whole of both arms is known; the ratio of two lower bounds bounds nothing."""
+        return self.estimate.state == "known"
 
 
 def contrast(terms: Terms) -> Amounts:
@@ -117,7 +123,8 @@ def log_change(terms: Terms, measure: Measure = "energy_j") -> LogChange:
     for weight, one in series:
         for name, u in one.mean.u_by_source.items():
             relative[name] = relative.get(name, 0.0) + weight * u / (one.mean.value or math.nan)
-    value = Estimate(value=_exp(over.mean), unit="1", grade=grade)
+    complete = all(s.mean.state == "known" for _, s in series)
+    value = Estimate(value=_exp(over.mean), unit="1", grade=grade, state="known" if complete else "unbounded")
     return LogChange(over=over, u_common=math.hypot(*relative.values()), estimate=value)
 
 

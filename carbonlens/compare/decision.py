@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from carbonlens.compare.arms import ROUNDS_NEEDED
 from carbonlens.domain.comparison import Effect, GateResult
@@ -62,6 +63,8 @@ def judge(
     decision = decide(verdict, gates)
     reasons = [_of_effect(effect, unit, margin), *(_of_gate(g) for g in gates if g.outcome != "pass")]
     reason = _code(verdict, gates)
+    if reason == "inconclusive" and is_incomplete(effect):
+        reason = "incomplete_energy"
     if rests_on is not None and decision != "reject":
         decision, reason = "undetermined", "rests_on"
         reasons.insert(0, f"it was measured on {rests_on}, which is not accepted: measure it without")
@@ -74,8 +77,34 @@ def judge(
 
 
 def failed(error: str) -> Judgement:
-    """Return the judgement on a step whose runs all failed."""
+    """Return the judgement on a step that raised, in one run or in all."""
     return Judgement(decision="undetermined", status="failed", reason="failed", reasons=(f"failed: {error}",))
+
+
+def not_beside(judgement: Judgement, others: str, error: str) -> Judgement:
+    """Return the judgement on an optimization that raised in combination with others.
+
+    What was to be adopted is undetermined; nothing else changes.
+
+    Args:
+        judgement: On the optimization by its figures.
+        others: The combination that raised.
+        error: What it raised.
+    """
+    if judgement.decision != "adopt":
+        return judgement
+    return replace(
+        judgement,
+        decision="undetermined",
+        status="undetermined",
+        reason="failed",
+        reasons=(f"the combination {others} failed: {error}", *judgement.reasons),
+    )
+
+
+def is_incomplete(effect: Effect | None) -> bool:
+    """Return whether a ratio speaks of a part of the energy only."""
+    return effect is not None and effect.ratio.state == "unbounded"
 
 
 def _code(verdict: Verdict, gates: Sequence[GateResult]) -> str:
@@ -93,6 +122,8 @@ def _of_effect(effect: Effect | None, unit: str, margin: float) -> str:
         return "no ratio of energies can be made, so there is no verdict"
     change = _percent(effect.ratio.value - 1)
     against = f"energy per {unit} against {effect.reference}: {change}{_interval(effect)}"
+    if is_incomplete(effect):
+        return f"{against} in the part that was measured; a part is unknown, so there is no verdict"
     if effect.n_rounds < ROUNDS_NEEDED:
         return f"{against}; {effect.n_rounds} complete rounds, and a verdict needs {ROUNDS_NEEDED}"
     if effect.verdict == "same":
@@ -106,6 +137,8 @@ def _of_effect(effect: Effect | None, unit: str, margin: float) -> str:
 
 def _interval(effect: Effect) -> str:
     low, high = effect.ratio.low, effect.ratio.high
+    if is_incomplete(effect):
+        return ""
     if low is None or high is None:
         return " (no interval)"
     return f" (95 % interval {_percent(low - 1)} to {_percent(high - 1)})"

@@ -51,7 +51,8 @@ def verdict_of(log: LogChange, *, tests: int, margin: float) -> Verdict:
     Fewer than five complete rounds: inconclusive. ``same`` if the 90 % interval
     lies within the margin (symmetric in logarithms, so that swapping the arms
     swaps the verdict); else ``better`` or ``worse`` if the simultaneous 95 %
-    interval leaves out no change; else inconclusive.
+    interval leaves out no change; else inconclusive. A part of the energy that
+    is unknown may hold any change: inconclusive.
 
     Args:
         log: The change.
@@ -59,7 +60,7 @@ def verdict_of(log: LogChange, *, tests: int, margin: float) -> Verdict:
         margin: Relative change regarded as none.
     """
     over = log.over
-    if over is None or over.n < ROUNDS_NEEDED:
+    if over is None or over.n < ROUNDS_NEEDED or not log.is_complete:
         return "inconclusive"
     close = over.half_width(_EQUIVALENCE, log.u_common)
     wide = over.half_width(_simultaneous(tests), log.u_common)
@@ -75,7 +76,9 @@ def verdict_of(log: LogChange, *, tests: int, margin: float) -> Verdict:
 def _effect(change: Change, p: float | None, p_holm: float | None, tests: int, margin: float) -> Effect:
     log = change.log
     over = log.over
-    half = None if over is None else over.half_width(_simultaneous(tests), log.u_common)
+    half = (
+        None if over is None or not log.is_complete else over.half_width(_simultaneous(tests), log.u_common)
+    )
     bounds: tuple[float | None, float | None] = (None, None)
     if over is not None and half is not None:
         bounds = (_exp(over.mean - half), _exp(over.mean + half))
@@ -91,14 +94,14 @@ def _effect(change: Change, p: float | None, p_holm: float | None, tests: int, m
 
 
 def _p_value(log: LogChange) -> float | None:
-    return None if log.over is None else log.over.p_value(log.u_common)
+    return None if log.over is None or not log.is_complete else log.over.p_value(log.u_common)
 
 
 def _minimum_detectable(log: LogChange, tests: int) -> float | None:
     """Return the smallest saving that would be found, as a share of the reference."""
-    if log.over is None:
+    if log.over is None or not log.is_complete:
         return None
-    change = statistics.minimum_detectable_log(log.over, _simultaneous(tests))
+    change = statistics.minimum_detectable_log(log.over, _simultaneous(tests), log.u_common)
     return None if change is None else -math.expm1(-change)
 
 

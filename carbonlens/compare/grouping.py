@@ -8,13 +8,13 @@ from typing import Final
 import msgspec
 
 from carbonlens.compare.arms import Arm, make_arm, measured_energy, observe
-from carbonlens.compare.from_runs import VARIANT_ROLES, spelled_set
+from carbonlens.compare.from_runs import VARIANT_ROLES, joined, spelled_set
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding, Severity
 from carbonlens.domain.run import Run
 from carbonlens.domain.study import Study
 from carbonlens.domain.units import Role
-from carbonlens.errors import SelectionError
+from carbonlens.errors import ConfigError, SelectionError
 
 EFFORT_ROLES: Final[frozenset[Role]] = frozenset({"effort", "training"})
 
@@ -40,9 +40,19 @@ class StepRuns(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def error(self) -> str:
-        """What the first failed run says."""
-        texts = [r.error or f"run {r.run_id} failed" for r in self.failed]
+        """What the first failed run says, one that measures the step before one that made it."""
+        texts = [r.error or f"run {r.run_id} failed" for r in (*self.raised, *self.failed)]
         return texts[0] if texts else ""
+
+    @property
+    def raised(self) -> tuple[Run, ...]:
+        """Failed runs that measure the step: it cannot be relied on, however good its other rounds."""
+        return tuple(r for r in self.failed if r.role in VARIANT_ROLES)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the step failed: a run of it raised, or it could not be made at all."""
+        return bool(self.raised) or (bool(self.failed) and not self.variants)
 
 
 def group(study: Study, runs: Sequence[Run]) -> tuple[dict[str, StepRuns], tuple[Finding, ...]]:
@@ -57,7 +67,9 @@ def group(study: Study, runs: Sequence[Run]) -> tuple[dict[str, StepRuns], tuple
 
     Raises:
         SelectionError: If the baseline or a step has no runs.
+        ConfigError: If two steps, or a step and the baseline, have one name.
     """
+    refuse_repeated(study)
     current = _current(runs)
     index = _Index(current)
     of_baseline = index.named(study.baseline) or index.of(study.baseline, ())
@@ -67,7 +79,26 @@ def group(study: Study, runs: Sequence[Run]) -> tuple[dict[str, StepRuns], tuple
     for found in groups.values():
         _require(found, study, current)
     findings = [f for g in groups.values() for f in _cut_short(g) + _failed_rounds(g)]
-    return groups, tuple(findings)
+    return groups, (*findings, *_outside(groups, current))
+
+
+def refuse_repeated(study: Study) -> None:
+    """Refuse a study in which a name stands twice.
+
+    Args:
+        study: Names baseline and steps.
+
+    Raises:
+        ConfigError: If two steps, or a step and the baseline, have one name.
+    """
+    names = [study.baseline, *(s.name for s in study.steps)]
+    twice = [n for n in dict.fromkeys(names) if names.count(n) > 1]
+    if twice:
+        raise ConfigError(
+            f"step {twice[0]!r} is named twice, or is the baseline itself",
+            where=study.name,
+            mend="give the baseline and every step a name of its own",
+        )
 
 
 def build_arm(runs: StepRuns, vector: Vector, *, per_run: bool) -> tuple[Arm | None, tuple[Finding, ...]]:
@@ -206,6 +237,26 @@ def _rounds(runs: Sequence[Run]) -> list[list[Run]]:
     return list(rounds.values())
 
 
+def _outside(groups: Mapping[str, StepRuns], runs: Sequence[Run]) -> list[Finding]:
+    """Say which runs belong to no step of the study; idle power belongs to none by its nature."""
+    used = {r.run_id for g in groups.values() for r in g.all}
+    outside = [r for r in runs if r.run_id not in used and r.role != "idle"]
+    nameless = [r for r in outside if r.step is None and r.on is None]
+    strange = [r for r in outside if not (r.step is None and r.on is None)]
+    findings = []
+    if nameless:
+        text = f"{_count(nameless)} of the study {_names(nameless)} no step and {_are(nameless)} left out"
+        findings.append(Finding(code="CL423", severity="warning", message=text, mend="state their step"))
+    if strange:
+        steps = ", ".join(sorted({r.step or joined(r.on or ()) for r in strange}))
+        text = f"{_count(strange)} {_names(strange)} a step that the study does not ({steps})"
+        mend = "add the step to the study"
+        findings.append(
+            Finding(code="CL423", severity="info", message=f"{text}, and {_are(strange)} left out", mend=mend)
+        )
+    return findings
+
+
 def _cut_short(runs: StepRuns) -> list[Finding]:
     cut = [r for r in runs.all if r.role in VARIANT_ROLES and r.status in ("running", "recovered")]
     if not cut:
@@ -225,15 +276,22 @@ def _failed_rounds(runs: StepRuns) -> list[Finding]:
     if not runs.failed:
         return []
     if runs.variants:
-        some = f"{_count(runs.failed)} of step {runs.step!r} failed and {_are(runs.failed)} left out"
-        text = f"{some}: {runs.error}"
-        return [_finding("CL421", "warning", text, runs.step, "mend the error and measure again")]
+        # A failed attempt to make the step is part of its effort; only measuring runs are left out.
+        some = runs.raised or runs.failed
+        left_out = f" and {_are(some)} left out" if runs.raised else ""
+        text = f"{_count(some)} of step {runs.step!r} failed{left_out}: {runs.error}"
+        mend = "mend the error and measure again, each new run superseding the failed one"
+        return [_finding("CL421", "warning", text, runs.step, mend)]
     text = f"step {runs.step!r} failed: {runs.error}"
     return [_finding("CL411", "error", text, runs.step, "mend the error and measure again")]
 
 
 def _count(runs: Sequence[Run]) -> str:
     return f"1 run ({runs[0].run_id})" if len(runs) == 1 else f"{len(runs)} runs"
+
+
+def _names(runs: Sequence[Run]) -> str:
+    return "names" if len(runs) == 1 else "name"
 
 
 def _are(runs: Sequence[Run]) -> str:

@@ -13,6 +13,7 @@ from carbonlens.compare.decision import Judgement, failed, judge
 from carbonlens.compare.effects import Change, effects
 from carbonlens.compare.from_runs import is_chain
 from carbonlens.compare.gates import check_gates
+from carbonlens.compare.grouping import refuse_repeated
 from carbonlens.compare.material import Material, Outline
 from carbonlens.compare.metrics import metrics_of
 from carbonlens.domain.comparison import Amounts, Effect, StepResult
@@ -32,8 +33,10 @@ def references(study: Study) -> dict[str, str]:
 
     Raises:
         SelectionError: If a step is measured on one the study does not name.
-        ConfigError: If steps are measured on each other in a circle.
+        ConfigError: If a name stands twice, or steps are measured on each other
+            in a circle.
     """
+    refuse_repeated(study)
     known = {study.baseline, *(s.name for s in study.steps)}
     chained = _chained(study)
     found: dict[str, str] = {}
@@ -94,6 +97,7 @@ def outline(material: Material) -> Outline:
         path=path,
         saving=total,
         end=arms[-1],
+        effect=against_baseline.get(path[-1]),
         made=path[1:],
         findings=findings,
     )
@@ -120,10 +124,12 @@ def _draft(
     arm, other = material.arms.get(step.name), material.arms.get(reference)
     measured, first = material.measured(step.name), material.measured(study.baseline)
     effect = previous.get(step.name)
+    on = material.groups[step.name].on
     return StepResult(
         step=step.name,
         title=step.title or step.name,
-        on=tuple(step.on) if step.on is not None else _on_of(arm),
+        on=tuple(step.on) if step.on is not None else tuple(sorted(on or ())),
+        on_known=on is not None,
         measured_on=reference,
         status="undetermined",
         vs_previous=effect,
@@ -143,7 +149,7 @@ def _draft(
 
 def _judge(material: Material, draft: StepResult, judged: Mapping[str, Judgement]) -> Judgement:
     group = material.groups[draft.step]
-    if draft.step not in material.arms and group.failed and not group.variants:
+    if group.has_failed:
         return failed(group.error)
     below = judged.get(draft.measured_on)
     return judge(
@@ -228,7 +234,3 @@ def _refuse_circle(on: Mapping[str, str], study: Study) -> None:
 
 def _step(study: Study, name: str) -> Step:
     return next(s for s in study.steps if s.name == name)
-
-
-def _on_of(arm: Arm | None) -> tuple[str, ...]:
-    return () if arm is None or arm.on is None else tuple(sorted(arm.on))

@@ -1,8 +1,9 @@
 """Latency of an arm: merged sketches, else the range of exact percentiles.
 
 Percentiles are never averaged. Sketches of all rounds merge to the percentile
-of all calls. Without them the middle round's percentile stands for the arm,
-with the range over the rounds as its interval.
+of all calls. Without them the middle round's percentile stands for the arm
+(the upper of two middles, because percentiles are not averaged), and the range
+over at least six rounds is its interval.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ PERCENTILES: Final = {"latency_p50_ms": 0.50, "latency_p95_ms": 0.95, "latency_p
 CALLS_NEEDED: Final = {"latency_p50_ms": 5, "latency_p95_ms": 59, "latency_p99_ms": sketches.MIN_N_P99}
 """Fewest calls whose largest bounds the percentile from above: ``q**n <= 0.05``."""
 
+_ROUNDS_OF_RANGE: Final = 6
+"""Fewest rounds whose range holds their median with 95 %: ``1 - 2 * 0.5**6`` is 96.9 %."""
+
 
 def percentile_of(arm: Arm, metric: str) -> Estimate:
     """Return a latency percentile of an arm, in milliseconds.
@@ -41,9 +45,8 @@ def percentile_of(arm: Arm, metric: str) -> Estimate:
     values = sorted(v for v in (getattr(x, metric.removeprefix("latency_")) for x in stated) if v is not None)
     if not values or len(values) < len(stated):
         return unknown("ms")
-    # One round's percentile has no range.
-    bounds = (values[0], values[-1]) if len(values) > 1 else (None, None)
-    return Estimate(value=values[(len(values) - 1) // 2], unit="ms", bounds=bounds)
+    bounds = (values[0], values[-1]) if len(values) >= _ROUNDS_OF_RANGE else (None, None)
+    return Estimate(value=values[len(values) // 2], unit="ms", bounds=bounds)
 
 
 def calls(arm: Arm) -> int | None:

@@ -8,7 +8,7 @@ from math import factorial
 
 from carbonlens.compare.arms import Arm
 from carbonlens.compare.contrast import contrast, log_change, saving
-from carbonlens.compare.decision import failed, judge
+from carbonlens.compare.decision import failed, judge, not_beside
 from carbonlens.compare.effects import Change, effects
 from carbonlens.compare.from_runs import is_chain
 from carbonlens.compare.gates import check_gates
@@ -100,24 +100,47 @@ def outline(material: Material) -> Outline:
         material: The study's arms, one per cell.
     """
     study = material.study
-    shared = material.baseline.on or frozenset()
+    shared = _shared(material)
     cells = {_set(material, name) - shared: arm for name, arm in material.arms.items()}
     players = list(dict.fromkeys(o for s in study.steps for o in s.on or () if o not in shared))
     parts = shapley(cells, players)
     main = _main_effects(material, cells, players)
     alone = _alone_effects(material, cells, players)
-    end = cells.get(frozenset(players))
+    full = frozenset(players)
+    end = None if _error_of(material, full) else cells.get(full)
     whole = None if end is None else saving(material.baseline, end)
     return Outline(
         mode="lattice",
-        steps=tuple(_result(material, p, cells, main, alone, parts) for p in players),
+        steps=tuple(_result(material, p, cells, main, alone, parts if end else {}) for p in players),
         path=(study.baseline, *players),
         saving=whole,
         end=end,
-        made=tuple(s.name for s in study.steps),
+        effect=None if end is None else _effect_of(material, end),
+        made=_made(material, full),
         interaction_j=_interaction(cells, players),
         findings=_gaps(cells, players),
     )
+
+
+def _effect_of(material: Material, end: Arm) -> Effect:
+    """Return the change of the full set against the baseline, one test of its own."""
+    log = log_change([(1.0, end), (-1.0, material.baseline)])
+    change = Change(reference=material.study.baseline, log=log)
+    return effects({end.name: change}, material.study.margin)[end.name]
+
+
+def _made(material: Material, full: Cell) -> tuple[str, ...]:
+    """Return the steps whose effort the full set needs.
+
+    That is the full set's own where it is recorded, else that of the single
+    optimizations; other combinations were measured and are not adopted.
+    """
+    names = {g.on - _shared(material): n for n, g in material.groups.items() if g.on is not None}
+    whole = names.get(full)
+    singles = tuple(n for cell, n in names.items() if len(cell) == 1)
+    if whole is not None and (whole in material.efforts or not singles):
+        return (whole,)
+    return singles
 
 
 def _main_effects(material: Material, cells: Mapping[Cell, Arm], players: Sequence[str]) -> dict[str, Effect]:
@@ -158,8 +181,11 @@ def _result(
     first = material.measured(study.baseline)
     gates = () if first is None else check_gates(study.gates, first, measured, material.outcomes)
     effect = main.get(player)
-    error = _error_of(material, player)
+    error = _error_of(material, frozenset({player}))
     judgement = failed(error) if error else judge(effect, gates, unit=study.unit, margin=study.margin)
+    for name, group in material.groups.items():
+        if not error and group.raised and player in (group.on or ()):
+            judgement = not_beside(judgement, name, group.error)
     alone_saving = None if arm is None else material.for_volume(saving(material.baseline, arm))
     title = next((s.title for s in study.steps if arm is not None and s.name == arm.name and s.title), player)
     return StepResult(
@@ -207,10 +233,15 @@ def _gaps(cells: Mapping[Cell, Arm], players: Sequence[str]) -> tuple[Finding, .
     )
 
 
-def _error_of(material: Material, player: str) -> str:
-    """Return the error of the player's own cell when all its runs failed."""
-    groups = [g for g in material.groups.values() if g.on == frozenset({player})]
-    return next((g.error for g in groups if g.failed and not g.variants), "")
+def _error_of(material: Material, cell: Cell) -> str:
+    """Return the error of a cell that failed, else nothing."""
+    groups = [g for g in material.groups.values() if g.on is not None and g.on - _shared(material) == cell]
+    return next((g.error for g in groups if g.has_failed), "")
+
+
+def _shared(material: Material) -> Cell:
+    """Return the optimizations that are on in the baseline too."""
+    return material.baseline.on or frozenset()
 
 
 def _set(material: Material, name: str) -> Cell:

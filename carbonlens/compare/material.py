@@ -13,7 +13,7 @@ from carbonlens.compare.contrast import scaled, sum_amounts
 from carbonlens.compare.gates import Measured
 from carbonlens.compare.grouping import StepRuns
 from carbonlens.compare.quality import Outcomes
-from carbonlens.domain.comparison import Amounts, StepResult
+from carbonlens.domain.comparison import Amounts, Effect, StepResult
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.study import Study
@@ -65,6 +65,7 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
         path: Baseline and what is adopted on top of it.
         saving: Of the whole path per unit; ``None`` when its end was not measured.
         end: The arm at the end of the path.
+        effect: Change of that arm against the baseline.
         made: Steps whose effort the path needs.
         interaction_j: Only a lattice has one.
     """
@@ -75,6 +76,7 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     saving: Amounts | None
     end: Arm | None
     made: tuple[str, ...]
+    effect: Effect | None = None
     interaction_j: Amounts | None = None
     findings: tuple[Finding, ...] = ()
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
 
 from carbonlens.compare.arms import Arm
 from carbonlens.domain.estimate import Estimate
@@ -16,6 +19,10 @@ from carbonlens.domain.units import Z_95
 
 Outcomes = Mapping[str, Sequence[int]]
 """Per-example outcomes, 1 right and 0 wrong, by the hash of their sidecar."""
+
+
+_ROUNDED: Final = 0.005
+"""Half a percentage point: figures that differ by less may be one figure, rounded."""
 
 
 def paired_difference(first: Sequence[int], second: Sequence[int]) -> tuple[float, float, float]:
@@ -51,7 +58,12 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     Args:
         share: Observed proportion, 0 to 1.
         n: Number of examples, at least 1.
+
+    Raises:
+        ValueError: If the share is no proportion or there are no examples.
     """
+    if not 0 <= share <= 1 or n < 1:
+        raise ValueError(f"a proportion lies between 0 and 1 and has examples, not {share} of {n}")
     z2 = Z_95 * Z_95
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = Z_95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
@@ -90,17 +102,43 @@ def quality_of(arm: Arm, recorded: Sequence[Quality], outcomes: Outcomes) -> dic
 
 
 def find_quality(arm: Arm, recorded: Sequence[Quality], name: str) -> Quality | None:
-    """Return the best supported figure of that name.
+    """Return the step's figure of that name.
 
-    Outcomes come before a count, a count before a bare value; of equals the first.
+    Where its rounds agree that is the best supported one: outcomes come before
+    a count, a count before a bare value; of equals the first. Where they do not
+    agree it is their pooled share, because one round is not the step. Repeated
+    rounds may see the same examples again, so the pooled share keeps the count
+    of the largest round: rounds add no examples.
 
     Args:
         arm: The arm.
         recorded: Figures recorded in other runs of the step.
         name: For example ``accuracy``.
     """
-    found = [q for q in _figures(arm, recorded) if q.name == name]
-    return max(found, key=_support, default=None)
+    best, rivals = _candidates(arm, recorded, name)
+    if best is None or all(_is_alike(best, q) for q in rivals):
+        return best
+    return _pooled(best, rivals)
+
+
+def disagreement(arm: Arm, recorded: Sequence[Quality], name: str) -> tuple[float, float] | None:
+    """Return the least and largest figure of rounds that disagree; ``None`` where they agree.
+
+    Args:
+        arm: The arm.
+        recorded: Figures recorded in other runs of the step.
+        name: For example ``accuracy``.
+    """
+    best, rivals = _candidates(arm, recorded, name)
+    if best is None or all(_is_alike(best, q) for q in rivals):
+        return None
+    values = [q.value for q in rivals if q.value is not None]
+    return min(values), max(values)
+
+
+def is_binary(scores: Sequence[float]) -> bool:
+    """Return whether per-example outcomes are 0 or 1 throughout, as the intervals here need."""
+    return all(s in (0, 1) for s in scores)
 
 
 def loss(baseline: Quality | None, step: Quality | None, outcomes: Outcomes) -> tuple[Estimate, str | None]:
@@ -117,6 +155,10 @@ def loss(baseline: Quality | None, step: Quality | None, outcomes: Outcomes) -> 
     if baseline is None or step is None or not _is_known(baseline) or not _is_known(step):
         return Estimate(value=None, unit="1", state="unknown", signed=True), "not recorded in both arms"
     sign = 1.0 if step.higher_is_better else -1.0
+    if not (_has_usable(baseline, outcomes) and _has_usable(step, outcomes)):
+        difference = sign * ((baseline.value or 0.0) - (step.value or 0.0))
+        graded = Estimate(value=difference, unit="1", signed=True, bounds=(None, None))
+        return graded, "its per-example outcomes are not 0 or 1, so they give no interval"
     pair = _paired_outcomes(baseline, step, outcomes)
     if pair is not None:
         value, low, high = paired_difference(*pair)
@@ -131,6 +173,41 @@ def loss(baseline: Quality | None, step: Quality | None, outcomes: Outcomes) -> 
     low, high = independent_difference(first, a, second, b)
     ends = (low, high) if sign > 0 else (-high, -low)
     return Estimate(value=value, unit="1", signed=True, bounds=ends), None
+
+
+def _candidates(arm: Arm, recorded: Sequence[Quality], name: str) -> tuple[Quality | None, list[Quality]]:
+    """Return the best supported figure, and those it must agree with to stand for the step.
+
+    Those are the measured rounds' own. Where they have none they are the figures
+    recorded elsewhere with the same support; training also records poorer ones.
+    """
+    own = [q for r in arm.runs for q in r.quality if q.name == name and _is_known(q)]
+    found = [q for q in _figures(arm, recorded) if q.name == name]
+    best = max(found, key=_support, default=None)
+    if best is None or not _is_known(best):
+        return best, []
+    return best, own or [q for q in found if _support(q) == _support(best)]
+
+
+def _is_alike(best: Quality, other: Quality) -> bool:
+    """Whether two figures are the same; a bare one is often printed with few digits."""
+    if best.value is None or other.value is None or best.higher_is_better != other.higher_is_better:
+        return False
+    return abs(best.value - other.value) < (1e-9 if _support(other) > 1 else _ROUNDED)
+
+
+def _pooled(best: Quality, rivals: Sequence[Quality]) -> Quality:
+    known = [(q.value, q.n) for q in rivals if q.value is not None]
+    counts = [n for _, n in known if n]
+    if len(counts) < len(known):
+        # Figures without a count weigh alike, and their mean is as bare as they are.
+        return replace(best, value=math.fsum(v for v, _ in known) / len(known), n=None, outcomes_sha256=None)
+    value = math.fsum(v * (n or 0) for v, n in known) / sum(counts)
+    return replace(best, value=value, n=max(counts), outcomes_sha256=None)
+
+
+def _has_usable(quality: Quality, outcomes: Outcomes) -> bool:
+    return is_binary(outcomes.get(quality.outcomes_sha256 or "", ()))
 
 
 def _figures(arm: Arm, recorded: Sequence[Quality]) -> list[Quality]:
@@ -164,7 +241,7 @@ def _paired_outcomes(
 
 
 def _agree(quality: Quality, scores: Sequence[int]) -> bool:
-    return quality.value is not None and abs(sum(scores) / len(scores) - quality.value) < 0.005
+    return quality.value is not None and abs(sum(scores) / len(scores) - quality.value) < _ROUNDED
 
 
 def _wilson_of(quality: Quality) -> tuple[float, float] | None:
@@ -177,6 +254,8 @@ def _estimate(quality: Quality | None, outcomes: Outcomes) -> Estimate:
     if quality is None or not _is_known(quality):
         return Estimate(value=None, unit="1", state="unknown")
     scores = outcomes.get(quality.outcomes_sha256 or "")
+    if scores and not is_binary(scores):
+        return Estimate(value=quality.value, unit="1", bounds=(None, None))
     if scores:
         share = sum(scores) / len(scores)
         return Estimate(value=share, unit="1", bounds=wilson(share, len(scores)))

@@ -10,8 +10,12 @@ import math
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from carbonlens.domain.units import Z_95
+
+_WIDE = 1e6
+"""A shared error this many times the scatter leaves a normal distribution."""
 
 POWER = 0.80
 """Probability with which the minimum detectable effect would be found."""
@@ -32,30 +36,46 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     df: float | None
     n: int
 
+    def with_common(self, u_common: float) -> Sample:
+        """Return the sample with an error that all rounds share in its standard error.
+
+        The effective degrees of freedom are those of Welch and Satterthwaite
+        (JCGM 100:2008, G.4.1), in which the shared error counts with infinitely
+        many. Interval, p value and detectable effect all rest on this one sample.
+
+        Args:
+            u_common: One sigma of the shared error.
+        """
+        if self.se is None or self.df is None or u_common == 0:
+            return self
+        se = math.hypot(self.se, u_common)
+        # As a power of a ratio, which no small variance can underflow.
+        df = self.df * (se / self.se) ** 4 if self.se > 0 and se / self.se < _WIDE else math.inf
+        return replace(self, se=se, df=df)
+
     def half_width(self, confidence: float, u_common: float = 0.0) -> float | None:
         """Return half the width of the two-sided interval.
 
         Args:
             confidence: For example 0.95.
-            u_common: One sigma of an error that all rounds share; it is added
-                in quadrature at the same confidence.
+            u_common: One sigma of an error that all rounds share.
         """
-        if self.se is None or self.df is None:
+        one = self.with_common(u_common)
+        if one.se is None or one.df is None:
             return None
-        upper = 1 - (1 - confidence) / 2
-        by_scatter = t_quantile(upper, self.df) * self.se
-        return math.hypot(by_scatter, normal_quantile(upper) * u_common) if u_common else by_scatter
+        return t_quantile(1 - (1 - confidence) / 2, one.df) * one.se
 
     def p_value(self, u_common: float = 0.0) -> float | None:
         """Return the two-sided p of "the mean is zero" (Student's t)."""
-        if self.se is None or self.df is None:
+        one = self.with_common(u_common)
+        if one.se is None or one.df is None:
             return None
-        se = math.hypot(self.se, u_common)
-        if se == 0:
+        if one.se == 0:
             return 1.0 if self.mean == 0 else 0.0
-        from scipy.special import stdtr
+        from scipy.special import ndtr, stdtr
 
-        return float(2 * stdtr(self.df, -abs(self.mean) / se))
+        t = -abs(self.mean) / one.se
+        return float(2 * (ndtr(t) if math.isinf(one.df) else stdtr(one.df, t)))
 
     @property
     def u_95(self) -> float | None:
@@ -70,7 +90,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def t_quantile(p: float, df: float) -> float:
-    """Return the quantile of Student's t distribution."""
+    """Return the quantile of Student's t distribution, the normal one for infinite ``df``."""
+    if math.isinf(df):
+        return normal_quantile(p)
     from scipy.special import stdtrit
 
     return float(stdtrit(df, p))
@@ -148,15 +170,17 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def minimum_detectable_log(one: Sample, confidence: float) -> float | None:
+def minimum_detectable_log(over: Sample, confidence: float, u_common: float = 0.0) -> float | None:
     """Return the smallest mean this design would find with 80 % power.
 
     ``(t[1 - alpha/2] + t[0.8]) * se``: the usual approximation by central t.
 
     Args:
-        one: The design's sample.
+        over: The design's sample.
         confidence: Two-sided confidence of the test.
+        u_common: One sigma of an error that all rounds share.
     """
+    one = over.with_common(u_common)
     if one.se is None or one.df is None:
         return None
     return (t_quantile(1 - (1 - confidence) / 2, one.df) + t_quantile(POWER, one.df)) * one.se

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.compare import ladder, lattice
+from carbonlens.compare.about import about_quality, of_runs
 from carbonlens.compare.arms import Arm, complete_rounds
 from carbonlens.compare.break_even import break_evens
 from carbonlens.compare.comparability import check, noise
@@ -41,7 +42,8 @@ def compare_study(
         SelectionError: If the baseline or a step has no measured run.
         IncomparableError: If arms differ in unit, boundary, workload, hardware,
             host or currency.
-        ConfigError: If steps are measured on each other in a circle.
+        ConfigError: If a name stands twice, or steps are measured on each other
+            in a circle.
     """
     material, findings = _material(study, runs, vector, outcomes)
     found = _outline(material)
@@ -69,6 +71,7 @@ def compare_study(
         vector=vector,
         findings=_once(findings),
         environment=environment,
+        total_effect=found.effect,
     )
 
 
@@ -91,7 +94,8 @@ def _material(
             where=study.name,
             mend="measure the baseline's energy and units of work",
         )
-    arms, of_rounds = complete_rounds(built)
+    failed = {n for n, g in groups.items() if n != study.baseline and g.has_failed}
+    arms, of_rounds = complete_rounds(built, failed)
     findings += of_rounds + check(arms, study.name) + noise(arms) + _about_arms(arms, vector)
     efforts, of_effort = _all_efforts(groups, vector)
     material = Material(
@@ -102,7 +106,7 @@ def _material(
         arms={a.name: a for a in arms},
         efforts=efforts,
     )
-    return material, findings + of_effort
+    return material, findings + of_effort + about_quality(material) + of_runs(groups, arms)
 
 
 def _outline(material: Material) -> Outline:
@@ -178,7 +182,7 @@ def _about_arms(arms: Sequence[Arm], vector: Vector) -> tuple[Finding, ...]:
                 mend="number the rounds of interleaved runs with repeat",
             )
         )
-    return (*findings, *_stated(arms), *_costs(arms, vector))
+    return (*findings, *_stated(arms), *_widthless(arms), *_costs(arms, vector))
 
 
 def _stated(arms: Sequence[Arm]) -> tuple[Finding, ...]:
@@ -192,6 +196,22 @@ def _stated(arms: Sequence[Arm]) -> tuple[Finding, ...]:
             message="stated energy intervals are taken as one error of the instrument, "
             "which cancels in ratios of runs that it measured",
             mend="state random and common error apart, or repeat the runs",
+        ),
+    )
+
+
+def _widthless(arms: Sequence[Arm]) -> tuple[Finding, ...]:
+    """Say so when nothing tells how sure the energies are."""
+    names = [a.name for a in arms if a.series["energy_j"].mean.has_unknown_width]
+    if not names:
+        return ()
+    return (
+        Finding(
+            code="CL426",
+            severity="info",
+            message=f"no source says how sure the energy of {', '.join(names)} is: it has no interval, and "
+            "intervals of savings rest on the scatter of the rounds alone",
+            mend="state an interval or the errors with the runs",
         ),
     )
 
@@ -213,7 +233,7 @@ def _costs(arms: Sequence[Arm], vector: Vector) -> tuple[Finding, ...]:
 
 def _per_run_finding(study: Study) -> Finding:
     return Finding(
-        code="CL404",
+        code="CL422",
         severity="info",
         message="no run states its units of work: a whole run is taken as one unit",
         subject=study.name,

@@ -17,7 +17,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         reference: Step it is compared with.
         ratio: ``E_step / E_reference``: the geometric mean over rounds with a
-            simultaneous 95 % t-interval.
+            simultaneous 95 % t-interval. State ``unbounded``, without an interval,
+            where a component's energy is unknown.
         p_value: Two-sided, unadjusted.
         p_holm: Adjusted over the study's steps (Holm 1979).
         verdict: Of this change alone.
@@ -111,6 +112,8 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
     """Everything known about one step.
 
     Attributes:
+        on_known: Whether study or runs say which optimizations were on; ``on``
+            is empty when they do not.
         savings: Against the baseline, per unit or for the volume (``basis``).
         attribution: The step's own part along the accepted path; ``None``
             for a step that is not on it.
@@ -119,7 +122,8 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
         effort: Energy, emissions and cost of making the step.
         error: Text of the error when the step failed.
         reason: Code of what decided: ``better``, ``worse``, ``same``, ``gate``,
-            ``inconclusive``, ``gate_undetermined``, ``rests_on`` or ``failed``.
+            ``inconclusive``, ``incomplete_energy``, ``gate_undetermined``,
+            ``rests_on`` or ``failed``.
         amounts: What the step's arm itself uses, on the comparison's basis.
     """
 
@@ -142,6 +146,7 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     reason: str | None = None
     amounts: Amounts | None = None
+    on_known: bool = True
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,8 +155,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         basis: ``per_unit`` unless the study states a volume.
         mode: ``ladder`` for a chain of sets, else ``lattice``.
-        path: Baseline and accepted steps in order.
-        total: Savings of the accepted path; its parts sum to it.
+        path: Ladder: baseline and accepted steps in order. Lattice: baseline and
+            every optimization, accepted or not, because its total is that of the
+            full set.
+        total: Savings of the path (lattice: of the full set); its parts sum to it.
+        total_effect: Change of the path's end against the baseline; ``None``
+            when nothing is accepted, or the full set was not measured.
         baseline_amounts: What the baseline uses, on the same basis.
         final_amounts: What the end of the path uses, on the same basis.
         baseline_effort: Work to make the baseline, not counted against steps.
@@ -176,3 +185,4 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     vector: Vector
     findings: tuple[Finding, ...]
     environment: tuple[tuple[str, str], ...] = ()
+    total_effect: Effect | None = None

@@ -33,7 +33,8 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         signed: True for a difference, whose interval is symmetric; a positive
             quantity has the interval ``value * exp(+-1.96 u / value)``.
         bounds: Interval derived otherwise (t, Fieller, stated by a source);
-            replaces the normal-theory one.
+            replaces the normal-theory one. ``(None, None)`` says that nobody
+            knows the width; nothing made from the value has an interval then.
     """
 
     value: float | None
@@ -60,6 +61,17 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     def high(self) -> float | None:
         """Upper end of the 95 % interval; ``None`` when there is none."""
         return self._interval()[1]
+
+    @property
+    def has_unknown_width(self) -> bool:
+        """Whether the value's width is not told by its ``u_*``, so that none can be passed on.
+
+        That is a value without an interval, and one whose interval was stated
+        without saying which errors make it.
+        """
+        if self.value is None or self.bounds is None:
+            return False
+        return None in self.bounds or (self.u_total == 0 and self.bounds != (self.value, self.value))
 
     def _interval(self) -> tuple[float | None, float | None]:
         if self.value is None:
@@ -101,7 +113,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
             unit: Unit of the product.
         """
         if self.value is None or other.value is None:
-            return unknown(unit)
+            return unknown(unit, signed=self.signed or other.signed)
         a, b = self.value, other.value
         sources = {k: v * b for k, v in self.u_by_source.items()}
         for name, part in other.u_by_source.items():
@@ -115,6 +127,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
             u_random=math.hypot(self.u_random * b, other.u_random * a),
             u_by_source=sources,
             signed=self.signed or other.signed,
+            bounds=_inherited_bounds(self, other),
         )
 
     def minus(self, other: Estimate) -> Estimate:
@@ -134,6 +147,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
             u_random=math.hypot(self.u_random, other.u_random),
             u_by_source=sources,
             signed=True,
+            bounds=_inherited_bounds(self, other),
         )
 
     def as_json(self) -> dict[str, object]:
@@ -210,12 +224,19 @@ def add(parts: Iterable[Estimate], unit: str) -> Estimate:
         u_random=math.hypot(*(p.u_random for p, _ in known)),
         u_by_source=sources,
         signed=any(p.signed for p, _ in known),
+        bounds=_inherited_bounds(*(p for p, _ in known)),
     )
 
 
 def combined_grade(parts: Iterable[tuple[Grade | None, float]]) -> Grade | None:
-    """Return the worst grade that holds at least 10 % of the summed magnitudes."""
-    shares = grade_shares(parts)
+    """Return the worst grade that holds at least 10 % of the summed magnitudes.
+
+    ``None`` if no part is graded; beside graded parts, an ungraded one counts as E.
+    """
+    items = list(parts)
+    if all(grade is None for grade, _ in items):
+        return None
+    shares = grade_shares(items)
     held = [g for g in _GRADES if shares.get(g, 0.0) >= _GRADE_SHARE]
     return held[-1] if held else None
 
@@ -231,6 +252,11 @@ def grade_shares(parts: Iterable[tuple[Grade | None, float]]) -> dict[Grade, flo
         # Magnitudes give no weights: each grade present counts alike.
         return {g: 1.0 / len(sums) for g in sums}
     return {g: v / total for g, v in sums.items()}
+
+
+def _inherited_bounds(*parts: Estimate) -> tuple[None, None] | None:
+    """Return "no interval" if the width of a part is unknown: a missing width is not a zero one."""
+    return (None, None) if any(p.has_unknown_width for p in parts) else None
 
 
 def worst_grade(grades: Iterable[Grade | None]) -> Grade | None:

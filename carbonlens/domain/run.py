@@ -127,6 +127,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
         source_file: Name of the imported file (no directories).
         source_sha256: Hash of the imported content.
         source_line: Line of the record, from 1.
+        imported_us: When it was imported, UTC; orders files of one import too.
         program: Name of the program that ran, without its arguments.
         args_sha256: Hash of the arguments, which may hold secrets.
         args: The arguments themselves, only where the user asked for them.
@@ -137,6 +138,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     source_file: str | None = None
     source_sha256: str | None = None
     source_line: int | None = None
+    imported_us: int | None = None
     program: str | None = None
     args_sha256: str | None = None
     args: tuple[str, ...] | None = None
@@ -152,6 +154,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         job_id: The job that several runs or ranks belong to.
         attempt: 1 for the first try; a requeue or restart counts up.
         host_id: Hash of machine id and boot id.
+        machine_id: Hash of the machine id alone: the same after a reboot.
         step: Name of the step the run measures; ``None`` outside a study.
         on: The optimizations that were on; ``None`` when not stated.
         repeat: Number of the round, from 1.
@@ -170,6 +173,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     parent_run_id: str | None = None
     attempt: int = 1
     host_id: str | None = None
+    machine_id: str | None = None
     rank: int | None = None
     device_uuids: tuple[str, ...] = ()
     role: Role = "other"
@@ -217,6 +221,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         if len(self.energy) == 1:
             return self.energy[0].estimate
         return add((r.estimate for r in self.energy), "J")
+
+    @property
+    def recorded_us(self) -> tuple[int, int]:
+        """Place in the order of first appearance: when it ran or was imported, and its line."""
+        if self.origin is not None and self.origin.imported_us is not None:
+            return self.origin.imported_us, self.origin.source_line or 0
+        return self.start_us or 0, 0
 
     @property
     def boundary(self) -> Boundary | None:

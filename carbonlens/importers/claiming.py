@@ -24,6 +24,7 @@ class Extract(msgspec.Struct, frozen=True, kw_only=True):
         runs: Canonical records, in the order of the source.
         rows: Rows the source holds.
         rows_rejected: Rows that gave no record, each with a Finding.
+        rows_repeated: Rows that repeat another exactly, counted once.
         energy_j: Sum of the energies the source states; ``None`` when a run
             has none, since a partial sum is not a total.
     """
@@ -31,6 +32,7 @@ class Extract(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[Run, ...]
     rows: int
     rows_rejected: int
+    rows_repeated: int = 0
     energy_j: Decimal | None
     findings: tuple[Finding, ...] = ()
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
-from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Final, Literal, cast, get_args
 
@@ -23,25 +22,37 @@ from carbonlens.domain.money import Money
 from carbonlens.domain.run import Origin, Quality, Reading, Run
 from carbonlens.domain.units import US_PER_S, Boundary, Grade, Role
 from carbonlens.errors import InputFileError
+from carbonlens.importers.cells import (
+    Row,
+    RowError,
+    decode,
+    delimiter_of,
+    integer_of,
+    number_of,
+    start_us_of,
+    text_of,
+    with_decimal_point,
+    word_of,
+)
 from carbonlens.importers.claiming import Extract
 
 _REQUIRED: Final = ("run_id", "study", "energy_j", "units")
 _ALIASES: Final = {"factors": "on"}
-_UNKNOWN_WORDS: Final = frozenset({"", "n/a", "na", "nan", "null", "none", "unknown", "-", "[n/a]"})
 _MICRO: Final = Decimal("0.000001")
 _OVERFLOW: Final = "\0more cells"
+_COLUMNS: Final = (
+    *_REQUIRED,
+    *("step", "on", "role", "repeat", "start_utc", "duration_s", "energy_low_j", "energy_high_j"),
+    *("energy_grade", "boundary", "unit", "zone", "site", "cost", "currency", "latency_p50_ms"),
+    *("latency_p99_ms", "quality_name", "quality", "quality_n", "model_bytes", "host", "hardware"),
+    "workload",
+)
 _NUMBERS: Final = frozenset(
     {
         *("energy_j", "units", "repeat", "duration_s", "energy_low_j", "energy_high_j", "cost"),
         *("latency_p50_ms", "latency_p99_ms", "quality", "quality_n", "model_bytes"),
     }
 )
-
-Row = Mapping[str, str]
-
-
-class _RowError(Exception):
-    """One row cannot become a record; the text says why."""
 
 
 class RunTableImporter:
@@ -53,11 +64,11 @@ class RunTableImporter:
     def claim(self, head: bytes) -> bool:
         """Claim a text whose first line names the required columns."""
         try:
-            text = _decode(head, whole=False)
+            text = decode(head, whole=False)
         except UnicodeDecodeError:
             return False
         first = next((line for line in text.splitlines() if line.strip()), "")
-        names = set(_names(first.split(_delimiter(first))))
+        names = set(_names(first.split(delimiter_of(first))))
         return names.issuperset(_REQUIRED) and bool(names & {"step", "on"})
 
     def read(self, path: Path) -> Extract:
@@ -68,13 +79,14 @@ class RunTableImporter:
         """
         try:
             content = path.read_bytes()
-            text = _decode(content, whole=True)
+            text = decode(content, whole=True)
         except (OSError, UnicodeDecodeError) as error:
             raise InputFileError(
                 f"cannot be read ({error})", where=str(path), mend="give a readable UTF-8 or UTF-16 file"
             ) from error
         source = _Source(path, sha256_hex(content))
         try:
+            source.take_header(_header(text), path)
             for line, row in _rows(text):
                 source.take(line, row)
         except csv.Error as error:
@@ -92,10 +104,36 @@ class _Source:
         self.sha256 = sha256
         self.rows = 0
         self.rejected = 0
+        self.repeated = 0
         self.findings: list[Finding] = []
         self.runs: list[Run] = []
         self._lines: dict[str, tuple[int, Run]] = {}
         self._unstated: dict[str, int] = {}
+
+    def take_header(self, header: list[str], path: Path) -> None:
+        """Note columns that nobody reads: a misspelt one would go unseen.
+
+        Raises:
+            InputFileError: If a column stands twice, so that one would be lost.
+        """
+        double = sorted({c for c in header if header.count(c) > 1 and c})
+        if double:
+            raise InputFileError(
+                f"has the column {double[0]!r} twice", where=str(path), mend="keep one of them"
+            )
+        strange = [c for c in header if c and c not in _COLUMNS]
+        if strange:
+            text = f"columns that are not read: {', '.join(strange)}"
+            self.findings.append(
+                Finding(
+                    code="CL208",
+                    severity="warning",
+                    message=text,
+                    file=path.name,
+                    line=1,
+                    mend=f"known are {', '.join(_COLUMNS)}",
+                )
+            )
 
     def take(self, line: int, row: Row) -> None:
         """Turn one row into a record, or into a Finding."""
@@ -105,7 +143,7 @@ class _Source:
             return
         try:
             run = self._run(line, row)
-        except _RowError as error:
+        except RowError as error:
             self._reject(line, str(error))
             return
         self._note_gaps(run, line)
@@ -118,7 +156,7 @@ class _Source:
             self.runs.append(run)
         elif earlier[1].says_the_same(run):
             self._find("CL201", "info", line, f"repeats line {earlier[0]} exactly; counted once")
-            self.rejected += 1
+            self.repeated += 1
         else:
             text = f"has the run_id {run.run_id!r} of line {earlier[0]} with other content; not imported"
             self._reject(line, text, mend="give every run its own run_id")
@@ -126,42 +164,46 @@ class _Source:
     def _run(self, line: int, row: Row) -> Run:
         run_id = row["run_id"].strip()
         if not run_id:
-            raise _RowError("has no run_id")
+            raise RowError("has no run_id")
         study = row["study"].strip()
         if not study:
-            raise _RowError("has no study")
+            raise RowError("has no study")
         on = _on(row)
+        for column in ("run_id", "study", "step", "on"):
+            # A quote that nobody closed swallows the rows after it into one cell.
+            if "\n" in row.get(column, ""):
+                raise RowError(f"has a line break in {column}: is a quote left open?")
         step = row.get("step", "").strip() or None
         if step is None and on is None:
-            raise _RowError("has neither step nor on")
-        start_us = _start_us(row)
-        duration = _number(row, "duration_s", minimum=Decimal(0))
+            raise RowError("has neither step nor on")
+        start_us = start_us_of(row)
+        duration = number_of(row, "duration_s", minimum=Decimal(0))
         duration_s = None if duration is None else float(duration)
         end_us = None
         if start_us is not None and duration_s is not None:
             end_us = start_us + round(duration_s * US_PER_S)
-        units = _number(row, "units", minimum=Decimal(0))
+        units = number_of(row, "units", minimum=Decimal(0))
         return Run(
             run_id=run_id,
             study=study,
             step=step if step is not None else "+".join(on or ()) or "baseline",
             on=on,
-            role=cast("Role", _word(row, "role", get_args(Role)) or "variant"),
-            repeat=_integer(row, "repeat"),
+            role=cast("Role", word_of(row, "role", get_args(Role)) or "variant"),
+            repeat=integer_of(row, "repeat"),
             start_us=start_us,
             end_us=end_us,
             duration_s=duration_s,
             energy=(_reading(row),),
             units=units,
-            unit=_text(row, "unit"),
+            unit=text_of(row, "unit"),
             latency=_latency(row),
             quality=_quality(row),
-            model_bytes=_integer(row, "model_bytes"),
-            workload=_text(row, "workload"),
-            hardware=_text(row, "hardware"),
-            zone=_text(row, "zone"),
-            site=_text(row, "site"),
-            host_id=_text(row, "host"),
+            model_bytes=integer_of(row, "model_bytes"),
+            workload=text_of(row, "workload"),
+            hardware=text_of(row, "hardware"),
+            zone=text_of(row, "zone"),
+            site=text_of(row, "site"),
+            host_id=text_of(row, "host"),
             cost=_cost(row),
             origin=Origin(
                 instrument=f"{RunTableImporter.name}/{RunTableImporter.version}",
@@ -193,6 +235,7 @@ class _Source:
             runs=tuple(self.runs),
             rows=self.rows,
             rows_rejected=self.rejected,
+            rows_repeated=self.repeated,
             energy_j=sum(stated, Decimal(0)) if complete else None,
             findings=tuple(self.findings),
         )
@@ -237,27 +280,27 @@ def _gap_finding(what: str, file: str, line: int) -> Finding:
     )
 
 
-def _decode(content: bytes, *, whole: bool) -> str:
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16", errors="strict" if whole else "ignore")
-    return content.decode("utf-8-sig", errors="strict" if whole else "ignore")
-
-
-def _delimiter(line: str) -> str:
-    return max(",;\t", key=line.count)
-
-
 def _names(cells: list[str]) -> list[str]:
     plain = [c.strip().strip('"').lower() for c in cells]
     return [_ALIASES.get(c, c) for c in plain]
 
 
-def _rows(text: str) -> Iterator[tuple[int, Row]]:
-    """Yield each data row with its line number; blank lines and repeated headers are skipped."""
+def _table(text: str) -> tuple[int, str, list[str]]:
+    """Return lines before the header, the delimiter, and the lines from the header on."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
-    delimiter = _delimiter(lines[first]) if lines else ","
-    reader = csv.reader(io.StringIO("\n".join(lines[first:])), delimiter=delimiter)
+    return first, delimiter_of(lines[first]), lines[first:]
+
+
+def _header(text: str) -> list[str]:
+    _, delimiter, lines = _table(text)
+    return _names(next(csv.reader(lines, delimiter=delimiter, strict=True), []))
+
+
+def _rows(text: str) -> Iterator[tuple[int, Row]]:
+    """Yield each data row with its line number; blank lines and repeated headers are skipped."""
+    first, delimiter, lines = _table(text)
+    reader = csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter, strict=True)
     header = _names(next(reader, []))
     for cells in reader:
         if not any(c.strip() for c in cells) or _names(cells) == header:
@@ -266,58 +309,9 @@ def _rows(text: str) -> Iterator[tuple[int, Row]]:
         row.update(zip(header, cells, strict=False))
         if len(cells) > len(header):
             row[_OVERFLOW] = ""
-        elif delimiter == ";":
-            row = {k: _decimal_point(k, v) for k, v in row.items()}
+        elif delimiter != ",":
+            row = {k: with_decimal_point(v) if k in _NUMBERS else v for k, v in row.items()}
         yield first + reader.line_num, row
-
-
-def _decimal_point(column: str, value: str) -> str:
-    """Turn a decimal comma into a point; only ``;`` tables have them, only in number columns."""
-    if column not in _NUMBERS or value.count(",") != 1 or "." in value:
-        return value
-    bare = value.strip().lstrip("+-").replace(",", "").lower().replace("e", "").replace("-", "")
-    return value.replace(",", ".") if bare.isdigit() else value
-
-
-def _text(row: Row, column: str) -> str | None:
-    value = row.get(column, "").strip()
-    return None if value.lower() in _UNKNOWN_WORDS else value
-
-
-def _number(row: Row, column: str, *, minimum: Decimal | None = None) -> Decimal | None:
-    text = _text(row, column)
-    if text is None:
-        return None
-    try:
-        value = Decimal(text)
-    except InvalidOperation:
-        raise _RowError(f"has {column} {text!r}, which is no number") from None
-    if not value.is_finite():
-        raise _RowError(f"has {column} {text!r}, which is not finite")
-    if minimum is not None and value < minimum:
-        raise _RowError(f"has {column} {text}, which is below {minimum}")
-    if value.adjusted() > 17:
-        raise _RowError(f"has {column} {text}, beyond any plausible figure")
-    return value
-
-
-def _integer(row: Row, column: str) -> int | None:
-    value = _number(row, column, minimum=Decimal(0))
-    if value is None:
-        return None
-    if value != value.to_integral_value():
-        raise _RowError(f"has {column} {value}, which is no whole number")
-    return int(value)
-
-
-def _word(row: Row, column: str, allowed: tuple[str, ...]) -> str | None:
-    text = _text(row, column)
-    if text is None:
-        return None
-    for word in allowed:
-        if text.lower() == word.lower():
-            return word
-    raise _RowError(f"has {column} {text!r}; known are {', '.join(allowed)}")
 
 
 def _on(row: Row) -> tuple[str, ...] | None:
@@ -327,33 +321,19 @@ def _on(row: Row) -> tuple[str, ...] | None:
     return tuple(n for n in names if n)
 
 
-def _start_us(row: Row) -> int | None:
-    text = _text(row, "start_utc")
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise _RowError(f"has start_utc {text!r}, which is no ISO 8601 time") from None
-    offset = moment.utcoffset()
-    # The column is UTC by its name; a stated offset is honoured.
-    epoch = datetime(1970, 1, 1, tzinfo=moment.tzinfo)
-    delta = moment - epoch
-    shift = 0 if offset is None else round(offset.total_seconds() * US_PER_S)
-    return (delta.days * 86_400 + delta.seconds) * US_PER_S + delta.microseconds - shift
-
-
 def _reading(row: Row) -> Reading:
-    energy = _number(row, "energy_j", minimum=Decimal(0))
-    low = _number(row, "energy_low_j", minimum=Decimal(0))
-    high = _number(row, "energy_high_j", minimum=Decimal(0))
+    energy = number_of(row, "energy_j", minimum=Decimal(0))
+    if energy and abs(energy.quantize(_MICRO) - energy) > energy / 1000:
+        raise RowError(f"has energy_j {energy}, finer than a microjoule: let a run do more units")
+    low = number_of(row, "energy_low_j", minimum=Decimal(0))
+    high = number_of(row, "energy_high_j", minimum=Decimal(0))
     if energy is not None and ((low is not None and low > energy) or (high is not None and high < energy)):
-        raise _RowError("has an energy outside its own interval")
-    grade = cast("Grade | None", _word(row, "energy_grade", get_args(Grade)))
+        raise RowError("has an energy outside its own interval")
+    grade = cast("Grade | None", word_of(row, "energy_grade", get_args(Grade)))
     return Reading(
         component="total",
         energy_j=None if energy is None else energy.quantize(_MICRO),
-        boundary=cast("Boundary | None", _word(row, "boundary", get_args(Boundary))),
+        boundary=cast("Boundary | None", word_of(row, "boundary", get_args(Boundary))),
         grade=grade,
         method="as stated in the table",
         state="unknown" if energy is None else "known",
@@ -372,29 +352,29 @@ def _default_width(row: Row, grade: Grade | None, energy: Decimal | None) -> dic
     sigma = default_relative_sigma(grade)
     if sigma is None or energy is None:
         return {}
-    place = _text(row, "host") or _text(row, "hardware") or row["study"].strip()
+    place = text_of(row, "host") or text_of(row, "hardware") or row["study"].strip()
     return {f"grade_{grade}:{place}": sigma * float(energy)}
 
 
 def _latency(row: Row) -> Latency | None:
-    p50, p99 = _number(row, "latency_p50_ms"), _number(row, "latency_p99_ms")
+    p50, p99 = number_of(row, "latency_p50_ms"), number_of(row, "latency_p99_ms")
     if p50 is None and p99 is None:
         return None
     return Latency(p50_ms=None if p50 is None else float(p50), p99_ms=None if p99 is None else float(p99))
 
 
 def _quality(row: Row) -> tuple[Quality, ...]:
-    value, count = _number(row, "quality"), _integer(row, "quality_n")
-    name = _text(row, "quality_name")
+    value, count = number_of(row, "quality"), integer_of(row, "quality_n")
+    name = text_of(row, "quality_name")
     if value is None and name is None:
         return ()
     return (Quality(name=name or "quality", value=None if value is None else float(value), n=count),)
 
 
 def _cost(row: Row) -> Money | None:
-    amount, currency = _number(row, "cost"), _text(row, "currency")
+    amount, currency = number_of(row, "cost", minimum=Decimal(0)), text_of(row, "currency")
     if amount is None:
         return None
     if currency is None:
-        raise _RowError("has a cost without a currency")
+        raise RowError("has a cost without a currency")
     return Money(amount, currency.upper())

@@ -2,7 +2,10 @@
 
 No shell. The child has the wrapper's standard streams, working directory,
 environment and signal mask. Signals sent to the wrapper go on to it; its exit
-code and the signal it dies by come back. The wrapper is a child subreaper
+code and the signal it dies by come back. What a terminal sends to the whole
+foreground group is not sent on, since the child has it already; what a process
+sends to the group (``kill -TERM -PGID``) arrives at the child twice, because
+nothing tells it from a signal meant for the wrapper alone. The wrapper is a child subreaper
 meanwhile (prctl(2)): processes whose parent ends become its children, so that the
 CPU time of all of them is counted when they end.
 """
@@ -16,7 +19,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import msgspec
@@ -169,7 +172,9 @@ def _wait(pid: int, held: frozenset[int], others: frozenset[int]) -> int:
         _reap_orphans(others | {pid})
         news = signal.sigtimedwait(held, _LOOK_S)
         if news is not None and news.si_signo != signal.SIGCHLD and not _from_terminal(news):
-            os.kill(pid, news.si_signo)
+            # A child of another user (sudo) may refuse it: it is waited for all the same.
+            with suppress(OSError):
+                os.kill(pid, news.si_signo)
 
 
 def _from_terminal(news: signal.struct_siginfo) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from carbonlens.domain.identity import sha256_hex
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.errors import UsageError
 from carbonlens.instrument.child import ChildEnd, held_signals, run_child, subreaper
@@ -20,6 +20,7 @@ from carbonlens.metering.lineage import VARIABLE, process_lineage
 from carbonlens.metering.process_time import children
 from carbonlens.metering.sensors.discovery import watch
 from carbonlens.metering.session import Session, new_run
+from carbonlens.metering.wording import arguments_sha256, error_text, plain
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +55,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
     repeat: int | None = None,
     tags: Mapping[str, str] | None = None,
     record_args: bool = False,
+    notes: Sequence[Finding] = (),
 ) -> CommandResult:
     """Run a command, and record what it used as one run.
 
@@ -70,6 +72,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         repeat: Number of the round, from 1.
         tags: The user's own labels.
         record_args: True to keep the arguments themselves.
+        notes: What must be said on the record beside what measuring finds.
 
     Raises:
         UsageError: If there is no command.
@@ -83,23 +86,23 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
             run = msgspec.structs.replace(
                 _described(argv, record_args=record_args),
                 role="variant" if step is not None else "other",
-                study=study,
-                step=step,
-                unit=unit,
+                study=None if study is None else plain(study),
+                step=None if step is None else plain(step),
+                unit=None if unit is None else plain(unit),
                 repeat=repeat,
-                tags=dict(tags or {}),
+                tags={plain(k): plain(v) for k, v in (tags or {}).items()},
             )
-            session = _started(run, ledger, units)
+            session = _started(run, ledger, units, notes)
             environ[VARIABLE] = run.run_id
         except Exception as error:  # noqa: BLE001  # law 8: the command runs, measured or not
-            fault = f"{type(error).__name__}: {error}"
+            fault = error_text(error)
         end = run_child(argv, environ, held)
         stored = None
         if session is not None:
             try:
                 stored = _finished(session, end)
             except Exception as error:  # noqa: BLE001  # law 8: the exit code passes through all the same
-                fault = f"{type(error).__name__}: {error}"
+                fault = error_text(error)
     return CommandResult(
         exit_code=end.exit_code,
         signal=end.signal,
@@ -116,12 +119,12 @@ def _described(argv: Sequence[str], *, record_args: bool) -> Run:
     run = new_run(
         "run",
         # The name alone: a folder can carry the user's name.
-        program=Path(argv[0]).name,
-        args_sha256=sha256_hex("\0".join(argv[1:]).encode("utf-8", "surrogateescape")),
+        program=plain(Path(argv[0]).name),
+        args_sha256=arguments_sha256(argv[1:]),
     )
     origin = run.origin
     if record_args and origin is not None:
-        origin = msgspec.structs.replace(origin, args=tuple(_printable(a) for a in argv[1:]))
+        origin = msgspec.structs.replace(origin, args=tuple(map(plain, argv[1:])))
     return msgspec.structs.replace(
         run,
         origin=origin,
@@ -132,8 +135,10 @@ def _described(argv: Sequence[str], *, record_args: bool) -> Run:
     )
 
 
-def _started(run: Run, ledger: Path, units: Decimal | int | None) -> Session:
+def _started(run: Run, ledger: Path, units: Decimal | int | None, notes: Sequence[Finding]) -> Session:
     session = Session(run, watch(of_children=True), ledger)
+    for note in notes:
+        session.note(note)
     if units is not None:
         session.recorder.add_units(units)
     session.start()
@@ -150,8 +155,3 @@ def _finished(session: Session, end: ChildEnd) -> Deposit:
         return session.finish("failed", error=end.message, exit_code=end.exit_code)
     error = f"killed by signal {end.signal}" if end.signal is not None else f"exited with {end.exit_code}"
     return session.finish("failed", error=error, exit_code=end.exit_code)
-
-
-def _printable(argument: str) -> str:
-    # Arguments are bytes; what is no UTF-8 arrives as lone surrogates, which JSON has not.
-    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -41,6 +41,7 @@ class _Grids(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _Facility(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pue: float
     source: str
+    u_relative: float = 0.0
 
 
 class _Priced(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -102,6 +103,7 @@ def from_tables(tables: Mapping[str, Any], *, where: str) -> Vector:
         market=_factor(stated.grid.market, "market", where),
         pue=_pue(stated.facility, where),
         pue_source=stated.facility.source if stated.facility else None,
+        pue_u_relative=stated.facility.u_relative if stated.facility else 0.0,
         electricity=_electricity(stated.electricity, where),
         machine=_machine(stated.machine, where),
         embodied=_embodied(stated.embodied, where),
@@ -121,7 +123,11 @@ def to_tables(vector: Vector) -> dict[str, Any]:
     if stated:
         tables["grid"] = stated
     if vector.pue is not None:
-        tables["facility"] = {"pue": vector.pue, "source": vector.pue_source or ""}
+        tables["facility"] = {
+            "pue": vector.pue,
+            "u_relative": vector.pue_u_relative,
+            "source": vector.pue_source or "",
+        }
     if vector.electricity is not None:
         tables["electricity"] = _price_table(vector.electricity, "amount_per_kwh")
     if vector.machine is not None:
@@ -155,6 +161,7 @@ def _pue(facility: _Facility | None, where: str) -> float | None:
     if facility is None:
         return None
     _check(facility.pue, "facility.pue", 1.0, 5.0, where)
+    _check(facility.u_relative, "facility.u_relative", 0.0, 2.0, where)
     return facility.pue
 
 

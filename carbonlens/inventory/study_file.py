@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -127,5 +128,8 @@ def _check(study: Study, where: str) -> None:
             )
     if not 0 < study.margin < 1:
         raise ConfigError(f"margin is {study.margin}", where=where, mend="0.01 means 1 %")
-    if study.volume_units is not None and not study.volume_units > 0:
+    for gate in study.gates:
+        if not math.isfinite(gate.limit):
+            raise ConfigError(f"gate {gate.name!r} has limit {gate.limit}", where=where, mend="give a number")
+    if study.volume_units is not None and not 0 < study.volume_units < math.inf:
         raise ConfigError(f"volume_units is {study.volume_units}", where=where, mend="give a positive volume")

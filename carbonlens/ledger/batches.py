@@ -6,6 +6,7 @@ as JSON, from which it is read back without loss.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -54,11 +55,14 @@ def write(file: Path, runs: Sequence[Run]) -> None:
 
     Raises:
         MissingExtraError: If DuckDB is not installed.
-        UnwritableError: If the file cannot be written.
+        UnwritableError: If DuckDB cannot write the file.
+        OSError: If the folder cannot be written.
     """
     import tempfile
 
     connection = _connect()
+    import duckdb
+
     fields = ", ".join(f"'{name}': '{kind}'" for name, kind in _COLUMNS.items())
     try:
         with tempfile.TemporaryDirectory(dir=file.parent, prefix=".") as folder:
@@ -68,12 +72,15 @@ def write(file: Path, runs: Sequence[Run]) -> None:
             source = f"read_json({_quote(lines)}, format='newline_delimited', columns={{{fields}}})"
             copy = f"COPY (SELECT * FROM {source}) TO {_quote(whole)} (FORMAT parquet)"  # noqa: S608
             connection.execute(copy)
+            with whole.open("rb") as stream:
+                os.fsync(stream.fileno())
             whole.replace(file)
-    except OSError as error:
+    except duckdb.Error as error:
+        # DuckDB's own error hides the system's; a full disk looks like this.
         raise UnwritableError(
-            f"the batch cannot be written ({error.strerror or error})",
+            f"the batch cannot be written ({str(error).splitlines()[0]})",
             where=str(file),
-            mend="free space or give another folder with --ledger",
+            mend="free space, or give another folder with --ledger",
         ) from error
     finally:
         connection.close()

@@ -29,15 +29,32 @@ def locate(
         environ: Environment; the process's own when ``None``.
 
     Raises:
-        ConfigError: If the nearest ``pyproject.toml`` sets a ledger that is no text.
+        ConfigError: If the nearest ``pyproject.toml`` sets a ledger that is no
+            text, or a ``~user`` has no home.
     """
     if explicit is not None:
-        return Path(explicit).expanduser().absolute()
+        return _expanded(Path(explicit), "--ledger").absolute()
     variables = os.environ if environ is None else environ
     if variables.get(LEDGER_VARIABLE):
-        return Path(variables[LEDGER_VARIABLE]).expanduser().absolute()
-    here = (start or Path.cwd()).absolute()
+        return _expanded(Path(variables[LEDGER_VARIABLE]), LEDGER_VARIABLE).absolute()
+    here = (start or _working_folder()).absolute()
     return _from_pyproject(here) or here / ".carbonlens"
+
+
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise ConfigError(
+            "the working folder is gone", where=".", mend="change to another, or give --ledger"
+        ) from error
+
+
+def _expanded(path: Path, where: str) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{str(path)!r}: {error}", where=where, mend="write the path in full") from error
 
 
 def _from_pyproject(here: Path) -> Path | None:
@@ -61,12 +78,15 @@ def _from_pyproject(here: Path) -> Path | None:
             raise ConfigError(
                 "[tool.carbonlens] ledger is not text", where=str(file), mend='write ledger = "path"'
             )
-        return folder / Path(value).expanduser()
+        return folder / _expanded(Path(value), str(file))
     return None
 
 
 def state_dir(environ: Mapping[str, str] | None = None) -> Path:
-    """Return a writable node-local folder for journals and fallback records.
+    """Return a writable folder of this user for journals and fallback records.
+
+    Below a home directory it may be shared by several hosts, so what lies in it
+    names its host.
 
     ``$XDG_STATE_HOME/carbonlens``, else ``~/.local/state/carbonlens``; where
     neither can be written, a folder of this user below the temporary one.

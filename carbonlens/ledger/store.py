@@ -26,7 +26,7 @@ class LedgerView(msgspec.Struct, frozen=True, kw_only=True):
     """What reading the whole ledger gave.
 
     Attributes:
-        runs: All records that could be read, oldest first.
+        runs: All records that could be read, in the order in which they came.
         findings: Damaged or unreadable records.
         unread_batches: Parquet batches left unread because DuckDB is missing.
     """
@@ -67,9 +67,9 @@ class Ledger:
 
     def _make(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
-        ignore = self.path / ".gitignore"
-        if not ignore.exists():
-            write_atomically(ignore, b"*\n")
+        # A folder of the user's own (a project, say) must stay visible to git.
+        if not any(self.path.iterdir()):
+            write_atomically(self.path / ".gitignore", b"*\n")
 
     def append(self, run: Run) -> Path:
         """Store one record and return its file.
@@ -109,13 +109,18 @@ class Ledger:
             MissingExtraError: If DuckDB is not installed.
             UnwritableError: If the ledger cannot be written.
         """
-        self.ensure_writable()
-        file = self.batch_file(source_sha256, importer)
-        if not file.exists():
-            from carbonlens.ledger import batches
+        from carbonlens.ledger import batches
 
+        file = self.batch_file(source_sha256, importer)
+        if file.exists():
+            return file
+        try:
+            self._make()
             file.parent.mkdir(parents=True, exist_ok=True)
             batches.write(file, runs)
+            sync_folder(file.parent)
+        except OSError as error:
+            raise _unwritable(file, error) from error
         return file
 
     def batch_file(self, source_sha256: str, importer: str) -> Path:
@@ -127,14 +132,21 @@ class Ledger:
 
         Args:
             outcomes: One number an example, in the order of the test set.
+
+        Raises:
+            UnwritableError: If the ledger cannot be written.
         """
         content = msgspec.json.encode([int(x) for x in outcomes])
         name = sha256_hex(content)
         file = self.path / "outcomes" / f"{name}.json"
-        if not file.exists():
-            self.ensure_writable()
+        if file.exists():
+            return name
+        try:
+            self._make()
             file.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(file, content)
+        except OSError as error:
+            raise _unwritable(file, error) from error
         return name
 
     def outcomes(self, sha256: str) -> tuple[int, ...] | None:
@@ -154,13 +166,23 @@ class Ledger:
         return msgspec.json.decode(content, type=tuple[int, ...])
 
     def view(self) -> LedgerView:
-        """Read every record, each once, oldest first.
+        """Read every record in the order in which they came: by start, or by import and line.
 
         Damaged records become Findings; superseded ones stay, for the queries
         to leave out.
+
+        Raises:
+            RecordError: If the folder itself cannot be read.
         """
-        runs, findings = _read_json(sorted((self.path / "runs").glob("*/*.json")))
-        files = sorted((self.path / "imports").glob("*.parquet"))
+        try:
+            runs, findings = _read_json(sorted((self.path / "runs").glob("*/*.json")))
+            files = sorted((self.path / "imports").glob("*.parquet"))
+        except OSError as error:
+            raise RecordError(
+                f"the ledger cannot be read ({error.strerror or error})",
+                where=str(self.path),
+                mend="check the path and its permissions",
+            ) from error
         unread = 0
         if files:
             from carbonlens.ledger import batches
@@ -172,8 +194,23 @@ class Ledger:
             else:
                 runs += imported
                 findings += more
-        runs.sort(key=lambda r: (r.start_us is not None, r.start_us or 0))
+        runs.sort(key=lambda r: r.recorded_us)
         return LedgerView(runs=tuple(runs), findings=tuple(findings), unread_batches=unread)
+
+    def keep_study(self, name: str, text: str) -> Path:
+        """Keep a study file, so that the study is found by its name.
+
+        Raises:
+            UnwritableError: If the ledger cannot be written.
+        """
+        file = self.study_file(name)
+        try:
+            self._make()
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, text.encode())
+        except OSError as error:
+            raise _unwritable(file, error) from error
+        return file
 
     def study_file(self, name: str) -> Path:
         """Return the file in which a study of this name is or would be kept."""
@@ -183,7 +220,11 @@ class Ledger:
 def _month(run: Run) -> str:
     if run.start_us is None:
         return _UNDATED
-    return datetime.fromtimestamp(run.start_us / US_PER_S, tz=UTC).strftime("%Y%m")
+    try:
+        return datetime.fromtimestamp(run.start_us / US_PER_S, tz=UTC).strftime("%Y%m")
+    except (ValueError, OverflowError, OSError):
+        # A clock that was never set: the record is kept all the same.
+        return _UNDATED
 
 
 def _read_json(files: Iterable[Path]) -> tuple[list[Run], list[Finding]]:
@@ -198,8 +239,10 @@ def _read_json(files: Iterable[Path]) -> tuple[list[Run], list[Finding]]:
             continue
         if run.schema_version > SCHEMA_VERSION:
             findings.append(_newer(file, run.schema_version))
-            continue
-        runs.append(run)
+        elif file.stem != run.run_id:
+            findings.append(_misnamed(file, run.run_id))
+        else:
+            runs.append(run)
     return runs, findings
 
 
@@ -210,6 +253,16 @@ def _damaged(file: Path, reason: str) -> Finding:
         message=f"record cannot be read and is left out: {reason}",
         file=str(file),
         mend="restore the file from a copy",
+    )
+
+
+def _misnamed(file: Path, run_id: str) -> Finding:
+    return Finding(
+        code="CL504",
+        severity="warning",
+        message=f"a copy of run {run_id} under another name is left out, so that it counts once",
+        file=str(file),
+        mend="remove the copy",
     )
 
 
@@ -247,7 +300,16 @@ def write_atomically(file: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    folder = os.open(file.parent, os.O_RDONLY)
+    sync_folder(file.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make a rename in the folder durable.
+
+    Raises:
+        OSError: If the folder cannot be opened.
+    """
+    folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -14,6 +15,7 @@ from carbonlens.ledger.location import state_dir
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering import findings
 from carbonlens.metering.host import new_run_id
+from carbonlens.metering.wording import error_text
 
 
 class Deposit(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,15 +25,21 @@ class Deposit(msgspec.Struct, frozen=True, kw_only=True):
         run: The record as stored.
         ledger: Folder it lies in; ``None`` when it could not be stored at all.
         fault: Why it is not in the ledger it was meant for.
+        unstorable: True when no ledger can take it, because it holds what a record cannot.
     """
 
     run: Run
     ledger: Path | None
     fault: str | None = None
+    unstorable: bool = False
+
+
+UNENCODABLE: Final = (TypeError, ValueError, OverflowError)
+"""What encoding raises over a value that JSON cannot hold, and dates over an impossible one."""
 
 
 def deposit(run: Run, ledger: Path) -> Deposit:
-    """Store a sealed run; never raises over a ledger that cannot be written.
+    """Store a sealed run; never raises over a ledger or a record that cannot be written.
 
     Where another record has the run's id already (a recovery took the run for
     dead), the new one is stored under its own id and supersedes that.
@@ -42,6 +50,9 @@ def deposit(run: Run, ledger: Path) -> Deposit:
     """
     try:
         return Deposit(run=_append(run, ledger), ledger=ledger)
+    except UNENCODABLE as error:
+        fault = f"the record cannot be written: {error_text(error)}"
+        return Deposit(run=run, ledger=None, fault=fault, unstorable=True)
     except (CarbonlensError, OSError) as error:
         fault = _reason(error)
     kept = msgspec.structs.replace(run, findings=(*run.findings, findings.written_elsewhere(fault)))

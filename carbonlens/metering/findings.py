@@ -60,7 +60,7 @@ def reading_incomplete(device: str, covered_s: float, window_s: float) -> Findin
         message=(
             f"{device} was read over {covered_s:.3g} s of {window_s:.3g} s: its energy is a lower bound"
         ),
-        mend="see carbonlens doctor for the source's state",
+        mend="run the work again while the source can be read (RAPL: /sys/class/powercap)",
         subject=device,
     )
 
@@ -72,7 +72,7 @@ def recovered(last_sample_s: float) -> Finding:
         severity="warning",
         message=(
             f"the process ended without closing the run: it counts up to its last sample "
-            f"at {last_sample_s:.3g} s, and what came later is not in it"
+            f"at {last_sample_s:.3g} s, what came later is not in it, and its energy is a lower bound"
         ),
         mend="run the work again for a complete figure",
     )
@@ -136,7 +136,10 @@ def written_elsewhere(reason: str) -> Finding:
         code="CL112",
         severity="warning",
         message=f"the ledger could not be written ({reason}): the run was kept in the state folder",
-        mend="make the ledger writable and import the fallback ledger",
+        mend=(
+            "make the ledger writable; kept runs are read with: carbonlens runs "
+            "--ledger ~/.local/state/carbonlens/ledger (or ledger below $XDG_STATE_HOME/carbonlens)"
+        ),
     )
 
 
@@ -146,6 +149,29 @@ def sensor_stalled(device: str) -> Finding:
         code="CL113",
         severity="warning",
         message=f"{device} did not answer in time and was not waited for",
-        mend="see carbonlens doctor for the source's state",
+        mend="run the work again; if it stalls each time, its driver hangs (dmesg may say why)",
         subject=device,
+    )
+
+
+def source_passed_over(name: str, component: str, covered_s: float, window_s: float, used: str) -> Finding:
+    """A better source covered too little of the window, and another stands in."""
+    covered = f"was read over {covered_s:.3g} s of {window_s:.3g} s" if covered_s > 0 else "gave no reading"
+    return Finding(
+        code="CL114",
+        severity="warning",
+        message=f"{name} {covered}: the {component} figure is that of {used} instead",
+        mend="run the work again while the source can be read (RAPL: /sys/class/powercap)",
+        subject=f"energy.{component}",
+    )
+
+
+def source_not_understood(name: str, kind: str, unit: str) -> Finding:
+    """A sensor's readings are of a kind that this version cannot turn into energy."""
+    return Finding(
+        code="CL115",
+        severity="warning",
+        message=f"{name} reads {kind} values in {unit}, which this version cannot turn into energy",
+        mend="use the carbonlens that recorded the run",
+        subject=name,
     )

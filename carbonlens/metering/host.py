@@ -15,6 +15,9 @@ _BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 _PROC = Path("/proc")
 _ID_LENGTH = 32
 
+START_FIELD = 19
+"""Place of the start time among ``stat_fields``: field 22 of proc(5)."""
+
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
     """Pseudonyms of the machine: hashes, from which no name can be read.
@@ -56,15 +59,28 @@ def process_start_ticks(pid: int) -> int | None:
     Returns:
         ``None`` when there is no such process, or it is dead and unreaped.
     """
+    fields = stat_fields(pid)
+    if fields is None or fields[0] in {b"Z", b"X"}:
+        return None
+    return int(fields[START_FIELD])
+
+
+def stat_fields(pid: int, proc: Path = _PROC) -> list[bytes] | None:
+    """Return the fields of a process's ``stat`` from the third on (proc(5): state, parent, ...).
+
+    Args:
+        pid: The process.
+        proc: The process file system.
+
+    Returns:
+        ``None`` when there is no such process.
+    """
     try:
-        stat = (_PROC / str(pid) / "stat").read_bytes()
+        stat = (proc / str(pid) / "stat").read_bytes()
     except OSError:
         return None
     # The name stands in parentheses and may hold spaces and parentheses itself.
-    fields = stat[stat.rfind(b")") + 2 :].split()
-    if fields[0] in {b"Z", b"X"}:
-        return None
-    return int(fields[19])
+    return stat[stat.rfind(b")") + 2 :].split()
 
 
 def _pseudonym(*parts: str) -> str:

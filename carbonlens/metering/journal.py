@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
 import zlib
 from collections.abc import Iterable
 from decimal import Decimal
@@ -31,7 +32,10 @@ SUFFIX: Final = ".jsonl"
 _PREFIX: Final = b'{"crc":"'
 _MIDDLE: Final = b'","line":'
 _HEADER_COPIES: Final = 2
-_VERSION: Final = 1
+_LOCK_WAIT_S: Final = 0.05
+
+VERSION: Final = 1
+"""Version of the journal; one of another version is left to the carbonlens that wrote it."""
 
 
 class Writer(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +57,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header"):
         unmeasured: Accelerators present that no sensor reads.
     """
 
-    version: int = _VERSION
+    version: int = VERSION
     writer: Writer
     ledger: str
     run: Run
@@ -106,36 +110,49 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JournalWriter:
-    """Appends to one journal file.
+    """Appends to one journal file; safe to use from several threads.
 
     Args:
-        folder: Where journals of this user and host lie.
+        folder: Where this user's journals lie; those of other hosts may lie beside
+            them, where the home directory is shared.
         header: First line.
 
     Raises:
         OSError: If the file cannot be made.
+        TypeError, ValueError, OverflowError: If the header holds what JSON cannot;
+            then there is no file.
     """
 
     def __init__(self, folder: Path, header: Header) -> None:
         """Make the file under a hidden name, and show it once the header is in."""
+        content = encode_line(header) * _HEADER_COPIES
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock = threading.Lock()
         self.path = folder / f"{header.run.run_id}{SUFFIX}"
         hidden = folder / f".{header.run.run_id}{SUFFIX}"
         # Error texts and tags are the user's own: nobody else reads them.
         self._handle: int | None = os.open(
             hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600
         )
-        os.write(self._handle, encode_line(header) * _HEADER_COPIES)
-        hidden.rename(self.path)
+        try:
+            _write_all(self._handle, content)
+            hidden.rename(self.path)
+        except BaseException:
+            self.close()
+            hidden.unlink(missing_ok=True)
+            raise
 
     def append(self, look: Look) -> None:
         """Write one sample; nothing happens once the journal is closed.
 
         Raises:
             OSError: If the disk is full or gone.
+            TypeError, ValueError, OverflowError: If it holds what JSON cannot.
         """
-        if self._handle is not None:
-            os.write(self._handle, encode_line(look))
+        line = encode_line(look)
+        with self._lock:
+            if self._handle is not None:
+                _write_all(self._handle, line)
 
     def sync(self) -> None:
         """Have the kernel put what was written on the disk.
@@ -143,14 +160,34 @@ class JournalWriter:
         Raises:
             OSError: If the disk is gone.
         """
-        if self._handle is not None:
-            os.fdatasync(self._handle)
+        with self._lock:
+            # Of its own, so that neither a writer nor a close waits for the disk.
+            handle = None if self._handle is None else os.dup(self._handle)
+        if handle is not None:
+            try:
+                os.fdatasync(handle)
+            finally:
+                os.close(handle)
 
     def close(self) -> None:
-        """Close the file and leave it where it is."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            os.close(handle)
+        """Close the file and leave it where it is.
+
+        While another thread hangs in a write the file stays open: its number, given
+        to somebody else, would be written to.
+        """
+        if not self._lock.acquire(timeout=_LOCK_WAIT_S):
+            return
+        try:
+            handle, self._handle = self._handle, None
+            if handle is not None:
+                os.close(handle)
+        finally:
+            self._lock.release()
+
+    def abandon(self) -> None:
+        """Close in a forked child, where the thread that held the lock does not exist."""
+        self._lock = threading.Lock()
+        self.close()
 
     def discard(self) -> None:
         """Close and remove the file, after its run was sealed."""
@@ -169,6 +206,12 @@ def this_writer() -> Writer:
         machine=host.machine,
         pid_namespace=host.pid_namespace,
     )
+
+
+def _write_all(handle: int, content: bytes) -> None:
+    """Write everything: a disk that is nearly full takes a part first, and refuses the rest."""
+    while content:
+        content = content[os.write(handle, content) :]
 
 
 def encode_line(record: Header | Look) -> bytes:

@@ -42,7 +42,7 @@ class Lineage:
         """Start without an open run."""
         self._lock = threading.Lock()
         self._open: dict[str, _Open] = {}
-        self._outside = forked_in
+        self._forked_in = self._outside = forked_in
 
     def parent(self) -> str | None:
         """Return the run a new one would be part of.
@@ -88,6 +88,9 @@ class Lineage:
                 os.environ.pop(VARIABLE, None)
             else:
                 os.environ[VARIABLE] = newest
+            if not self._open:
+                # The next run asks the environment anew: the program may have changed it.
+                self._outside = self._forked_in
         if _context.get() == run_id:
             _context.set(entry.outer)
         return entry.overlapped

@@ -19,6 +19,14 @@ def tell_fault(stored: Deposit, wanted: Path) -> None:
     tell(f"the ledger {wanted} could not be written ({stored.fault}); run {where}")
 
 
+def tell_misplaced(fault: str, stored: Deposit) -> None:
+    """Say once a fault, on stderr, that no ledger was found and where the run went instead."""
+    if fault in _told or stored.ledger is None:
+        return
+    _told.add(fault)
+    tell(f"no ledger was found ({fault}); run kept in {stored.ledger}")
+
+
 def tell_unmeasured(fault: str) -> None:
     """Say once a fault, on stderr, that a run could not be measured."""
     if fault in _told:
@@ -31,6 +39,5 @@ def tell(line: str) -> None:
     """Write one line on stderr, if there is a stderr."""
     try:
         sys.stderr.write(f"carbonlens: {line}\n")
-    except (OSError, ValueError, AttributeError):
-        # A closed or missing stderr (a service) must not end the user's work.
+    except Exception:  # noqa: BLE001  # law 8: a stderr that is closed, missing or the user's own
         return

@@ -2,17 +2,23 @@
 
 A tree's CPU time is that of the process, of the children it has waited for
 (``RUSAGE_CHILDREN``) and of the descendants still alive, read from ``/proc``. A
-grandchild whose parent died without waiting for it is in none of these; only a
-subreaper, as ``carbonlens run`` is, gets to see it.
+descendant whose parent ends without waiting for it leaves the tree: it is followed
+by its pid while it lives, and what it had used at the last look stays counted when
+it is gone. One that nobody looked at before it left is not seen; only a subreaper,
+as ``carbonlens run`` is, gets to see it.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+
+from carbonlens.metering.host import START_FIELD, stat_fields
 
 _PROC: Final = Path("/proc")
 _TICK_S: Final = 1.0 / os.sysconf("SC_CLK_TCK")
@@ -21,12 +27,24 @@ _RSS_UNIT: Final = 1 if os.uname().sysname == "Darwin" else 1024
 _WALK_SHARE: Final = 0.01
 """A walk is not repeated before a hundred times its own duration has passed."""
 
+_PARENT_FIELD: Final = 1
+
+
+class _Process(NamedTuple):
+    """A descendant as it was seen: what it used, and how much of that its own children had."""
+
+    start: bytes
+    parent: int
+    used_s: float
+    waited_s: float
+
 
 class TreeClock:
     """CPU seconds of this process and its descendants, or of the descendants alone.
 
     The value never falls: a child that is reaped between the two readings of one
-    look would otherwise be missing from it.
+    look would otherwise be missing from it, and a descendant that left the tree for
+    ever.
 
     Args:
         include_self: False for a wrapper that only watches its children.
@@ -38,6 +56,9 @@ class TreeClock:
         self._pid = os.getpid()
         self._highest = 0.0
         self._next_walk = 0.0
+        self._seen: dict[int, _Process] = {}
+        self._seen_waited_s = 0.0
+        self._left_s = 0.0
 
     def read(self, *, edge: bool = True) -> float:
         """Return CPU seconds so far, of a clock whose zero is of no meaning.
@@ -50,16 +71,47 @@ class TreeClock:
         # Reaped children first: one that ends in between is missed until the next
         # look, where the other order would count it twice for ever. For the same
         # reason an old walk is never added to a new reading.
-        used = _rusage_s(resource.RUSAGE_CHILDREN)
+        waited_s = _rusage_s(resource.RUSAGE_CHILDREN)
+        used = waited_s
         if self._include_self:
             used += _rusage_s(resource.RUSAGE_SELF)
         begin = time.monotonic()
         if edge or begin >= self._next_walk:
-            used += living_descendants_s(self._pid)
+            living = _descendants(self._pid, _PROC, self._seen)
+            self._left_s += self._lost_since(living)
+            self._seen, self._seen_waited_s = living, waited_s
+            used += sum(p.used_s for p in living.values())
             end = time.monotonic()
             self._next_walk = end + (end - begin) / _WALK_SHARE
-        self._highest = max(self._highest, used)
+        self._highest = max(self._highest, used + self._left_s)
         return self._highest
+
+    def _lost_since(self, living: Mapping[int, _Process]) -> float:
+        """Return what processes that are gone since the last look had used and passed to nobody.
+
+        A process that is waited for adds its time to its parent's. What the nearest
+        ancestor that still lives has not gained so went elsewhere: to init, or to
+        nobody where the parent does not wait.
+        """
+        gone = {pid: p for pid, p in self._seen.items() if not _is_same(living.get(pid), p)}
+        by_heir: dict[int | None, float] = {}
+        for process in gone.values():
+            heir: int | None = process.parent
+            while heir in gone:
+                heir = gone[heir].parent
+            known = heir == self._pid or heir in self._seen
+            by_heir[heir if known else None] = by_heir.get(heir if known else None, 0.0) + process.used_s
+        return sum(max(0.0, used_s - self._gained_s(heir)) for heir, used_s in by_heir.items())
+
+    def _gained_s(self, heir: int | None) -> float:
+        # Read after the walk, and compared with a value from before the last one: what
+        # is passed on in between must not be taken for lost, and so counted twice.
+        if heir is None:
+            return 0.0
+        if heir == self._pid:
+            return _rusage_s(resource.RUSAGE_CHILDREN) - self._seen_waited_s
+        before, now = self._seen[heir], _process(heir, _PROC)
+        return now.waited_s - before.waited_s if now is not None and _is_same(now, before) else math.inf
 
 
 def living_descendants_s(pid: int, proc: Path = _PROC) -> float:
@@ -72,20 +124,48 @@ def living_descendants_s(pid: int, proc: Path = _PROC) -> float:
         pid: The ancestor, itself not counted.
         proc: The process file system.
     """
+    return sum(p.used_s for p in _descendants(pid, proc).values())
+
+
+def _descendants(pid: int, proc: Path, known: Mapping[int, _Process] | None = None) -> dict[int, _Process]:
+    """Return the living descendants, and those of ``known`` that live wherever they are now."""
     # Without the kernel's own lists, one pass over all processes gives every parent.
     by_parent = None if _lists_children(proc) else _by_parent(proc)
-    total = 0.0
-    seen = {pid}
-    waiting = [pid]
-    while waiting:
-        parent = waiting.pop()
-        found = _listed_children(parent, proc) if by_parent is None else by_parent.get(parent, [])
-        for child in found:
-            if child not in seen:
-                seen.add(child)
-                total += process_cpu_s(child, proc) or 0.0
+    found: dict[int, _Process] = {}
+    waiting: list[int] = [pid]
+    looked_for = {pid}
+
+    def take(candidates: Iterable[int], known: Mapping[int, _Process]) -> None:
+        for child in candidates:
+            if child in looked_for:
+                continue
+            process = _process(child, proc)
+            if process is not None and (child not in known or _is_same(process, known[child])):
+                looked_for.add(child)
+                found[child] = process
                 waiting.append(child)
-    return total
+
+    # The tree first: a pid of ``known`` that was given anew counts if it is in the tree.
+    for more in ((), tuple(known or ())):
+        take(more, known or {})
+        while waiting:
+            parent = waiting.pop()
+            take(_listed_children(parent, proc) if by_parent is None else by_parent.get(parent, []), {})
+    return found
+
+
+def _process(pid: int, proc: Path) -> _Process | None:
+    fields = stat_fields(pid, proc)
+    if fields is None:
+        return None
+    # Fields 14 to 17 of proc(5): utime, stime, cutime, cstime.
+    own, waited = (sum(map(int, part)) * _TICK_S for part in (fields[11:13], fields[13:15]))
+    return _Process(fields[START_FIELD], int(fields[_PARENT_FIELD]), own + waited, waited)
+
+
+def _is_same(one: _Process | None, other: _Process) -> bool:
+    """Tell whether both are one process: a pid is given anew, a start time with it is not."""
+    return one is not None and one.start == other.start
 
 
 def children(pid: int, proc: Path = _PROC) -> list[int]:
@@ -104,9 +184,8 @@ def process_cpu_s(pid: int, proc: Path = _PROC) -> float | None:
     Returns:
         ``None`` when there is no such process.
     """
-    fields = _stat_fields(pid, proc)
-    # Fields 14 to 17 of proc(5): utime, stime, cutime, cstime.
-    return None if fields is None else sum(int(ticks) for ticks in fields[11:15]) * _TICK_S
+    process = _process(pid, proc)
+    return None if process is None else process.used_s
 
 
 def _lists_children(proc: Path) -> bool:
@@ -137,20 +216,10 @@ def _by_parent(proc: Path) -> dict[int, list[int]]:
     except OSError:
         return found
     for name in names:
-        fields = _stat_fields(int(name), proc) if name.isdecimal() else None
+        fields = stat_fields(int(name), proc) if name.isdecimal() else None
         if fields is not None:
-            found.setdefault(int(fields[1]), []).append(int(name))
+            found.setdefault(int(fields[_PARENT_FIELD]), []).append(int(name))
     return found
-
-
-def _stat_fields(pid: int, proc: Path) -> list[bytes] | None:
-    """Return the fields of a process's ``stat`` from the third on (state, parent, ...)."""
-    try:
-        stat = (proc / str(pid) / "stat").read_bytes()
-    except OSError:
-        return None
-    # The name stands in parentheses and may hold spaces and parentheses itself.
-    return stat[stat.rfind(b")") + 2 :].split()
 
 
 def peak_rss_bytes(*, of_children: bool = False) -> int:

@@ -17,12 +17,13 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Quality
 from carbonlens.metering import findings
 from carbonlens.metering.journal import Facts
+from carbonlens.metering.wording import error_text, plain
 from carbonlens.signals.latency import LatencyCollector
 
 StoreOutcomes = Callable[[tuple[int, ...]], str | None]
 """Keeps per-example outcomes and returns their hash; ``None`` when that failed."""
 
-_WRONG_KIND = (TypeError, ValueError, ArithmeticError, AttributeError)
+_INT64 = 2**63
 
 
 class Recorder:
@@ -48,15 +49,13 @@ class Recorder:
         """Count more functional units as done."""
         try:
             more = decimal_of(n)
-        except _WRONG_KIND as error:
+            if more < 0:
+                raise ValueError(f"{more} is negative")
+            with self._lock:
+                self._units = (self._units or Decimal(0)) + more
+                self.version += 1
+        except Exception as error:  # noqa: BLE001  # law 8: whatever the user's number raises is no number
             self._ignored("units", error)
-            return
-        if more < 0:
-            self._ignored("units", ValueError(f"{more} is negative"))
-            return
-        with self._lock:
-            self._units = (self._units or Decimal(0)) + more
-            self.version += 1
 
     def add_quality(
         self,
@@ -67,19 +66,25 @@ class Recorder:
         *,
         higher_is_better: bool,
     ) -> None:
-        """Keep a quality figure; a later one of the same name replaces it."""
+        """Keep a quality figure; a later one of the same name replaces it.
+
+        Outcomes that are not all 0 or 1 are left out; a value given beside them is kept.
+        """
+        what, kept = "quality", None
         try:
-            kept = None if outcomes is None else tuple(int(o) for o in outcomes)
+            what = f"quality {plain(name)}"
+            if outcomes is not None:
+                kept = self._outcomes_of(outcomes, what, alone=value is None)
             if value is None and kept:
                 value = sum(kept) / len(kept)
             quality = Quality(
-                name=str(name),
+                name=plain(name),
                 value=None if value is None else float(decimal_of(value)),
-                n=int(n) if n is not None else (len(kept) if kept is not None else None),
+                n=whole_of(n) if n is not None else (len(kept) if kept is not None else None),
                 higher_is_better=bool(higher_is_better),
             )
-        except _WRONG_KIND as error:
-            self._ignored(f"quality {name}", error)
+        except Exception as error:  # noqa: BLE001  # law 8: a tensor without data raises RuntimeError, others else
+            self._ignored(what, error)
             return
         with self._lock:
             self._quality[quality.name] = quality
@@ -88,6 +93,17 @@ class Recorder:
                 self._outcomes[quality.name] = kept
             self.version += 1
 
+    def _outcomes_of(
+        self, outcomes: Iterable[SupportsInt], what: str, *, alone: bool
+    ) -> tuple[int, ...] | None:
+        try:
+            return tuple(outcome_of(o) for o in outcomes)
+        except Exception as error:  # law 8: as for the value itself
+            if alone:
+                raise
+            self._ignored(f"{what} outcomes", error)
+            return None
+
     def add_latencies(self, values_ms: Iterable[SupportsFloat]) -> None:
         """Take latencies in milliseconds; one wrong value and none of the call is taken."""
         try:
@@ -95,15 +111,15 @@ class Recorder:
             with self._lock:
                 self._latencies.add(values)
                 self.version += 1
-        except _WRONG_KIND as error:
+        except Exception as error:  # noqa: BLE001  # law 8: as for units
             self._ignored("latencies", error)
 
     def describe_model(self, model_bytes: SupportsInt | None, macs_per_unit: SupportsInt | None) -> None:
         """Keep the model's size and its work per unit."""
         try:
-            size = None if model_bytes is None else int(model_bytes)
-            macs = None if macs_per_unit is None else int(macs_per_unit)
-        except _WRONG_KIND as error:
+            size = None if model_bytes is None else whole_of(model_bytes)
+            macs = None if macs_per_unit is None else whole_of(macs_per_unit)
+        except Exception as error:  # noqa: BLE001  # law 8: as for units
             self._ignored("model", error)
             return
         with self._lock:
@@ -138,10 +154,36 @@ class Recorder:
         )
 
     def _ignored(self, what: str, error: Exception) -> None:
-        reason = str(error).partition("\n")[0] or type(error).__name__
+        reason = error_text(error).partition("\n")[0]
         with self._lock:
             self._findings[what] = findings.record_ignored(what, reason[:200])
             self.version += 1
+
+
+def outcome_of(number: object) -> int:
+    """Return the outcome of one example: exactly 0 or 1, a bool included.
+
+    Raises:
+        ValueError: If it is anything else, a score between them for one.
+    """
+    if not (number == 0 or number == 1):  # noqa: PLR1714  # a tensor knows no hash, which a set needs
+        raise ValueError("an outcome is 0 or 1; give a score as value")
+    return int(bool(number))
+
+
+def whole_of(number: SupportsInt) -> int:
+    """Return a whole number, whatever type it comes in.
+
+    Raises:
+        ValueError: If it has a fraction, or more digits than a record takes.
+        TypeError: If it is no number at all.
+    """
+    whole = int(number)
+    if not isinstance(number, str) and whole != number:
+        raise ValueError(f"{number} is no whole number")
+    if not -_INT64 <= whole < _INT64:
+        raise ValueError(f"{whole} does not fit into 64 bits")
+    return whole
 
 
 def decimal_of(number: SupportsFloat) -> Decimal:

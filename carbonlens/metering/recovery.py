@@ -19,19 +19,25 @@ from typing import Final
 import msgspec
 
 from carbonlens.domain.run import Run
+from carbonlens.domain.units import US_PER_S
 from carbonlens.metering import findings
 from carbonlens.metering.deposit import Deposit, deposit, fallback_ledger, is_recorded
 from carbonlens.metering.host import process_start_ticks, this_host
-from carbonlens.metering.journal import SUFFIX, Header, Journal, Writer, read, read_header
+from carbonlens.metering.journal import SUFFIX, VERSION, Header, Journal, Writer, read, read_header
 from carbonlens.metering.sealing import seal
 from carbonlens.metering.session import journal_folder, sealed_run
 from carbonlens.metering.threads import start_beside
+
+WAIT_S: Final = 0.04
+"""Longest the end of a block or command waits for ``recover_beside``; law 8 allows 50 ms."""
 
 SILENT_S: Final = 900.0
 """A journal is written every 30 s at least: one this old has no writer any more."""
 
 _CLAIM: Final = ".claim-"
 _DAMAGED: Final = "damaged"
+_LATEST_US: Final = 4_102_444_800 * US_PER_S
+"""2100-01-01: a time beyond it, or a window that ends there, is no measurement."""
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +53,7 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         recovered: Runs that were sealed, and where they lie.
         running: Runs whose process lives.
-        damaged: Journals without a readable header, moved aside.
+        damaged: Journals that cannot be turned into a run, moved aside.
     """
 
     recovered: tuple[Deposit, ...] = ()
@@ -59,7 +65,8 @@ def recover(folder: Path | None = None) -> Recovery:
     """Seal every journal whose writer is gone.
 
     Safe to call from several processes at once. A journal that cannot be read or
-    sealed now stays for the next time.
+    stored now stays for the next time; one that never can is moved aside; one of
+    another version is left to the carbonlens that wrote it.
 
     Args:
         folder: Folder of the journals; this user's on this host by default.
@@ -72,8 +79,12 @@ def recover(folder: Path | None = None) -> Recovery:
             header = read_header(path)
             if header is None:
                 damaged += _set_aside(path)
+            elif header.version != VERSION:
+                continue
             elif _is_orphan(header.writer, path):
-                recovered += _seal(path)
+                sealed = _seal(path)
+                recovered += [s for s in sealed if isinstance(s, Deposit)]
+                damaged += [s for s in sealed if isinstance(s, Path)]
             else:
                 running.append(Running(run=header.run, ledger=Path(header.ledger)))
         except OSError:
@@ -118,20 +129,36 @@ def _is_orphan(writer: Writer, path: Path) -> bool:
     return time.time() - path.stat().st_mtime > SILENT_S
 
 
-def _seal(path: Path) -> list[Deposit]:
+def _seal(path: Path) -> list[Deposit | Path]:
+    """Store the run of a journal, or move aside the journal that holds none."""
     claimed = _claim(path)
-    journal = read(claimed)
-    header = journal.header
-    if header is None:
-        return []
+    try:
+        journal = read(claimed)
+        if journal.header is None or not _is_plausible(journal.header, journal):
+            return [_move_aside(claimed)]
+        return _store(claimed, journal.header, journal)
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        # A value that no writer of ours would write: it will not be better next time.
+        return [_move_aside(claimed)]
+
+
+def _is_plausible(header: Header, journal: Journal) -> bool:
+    start_us = header.run.start_us or 0
+    times = [sample.t_us for sample in journal.samples]
+    return 0 <= start_us <= _LATEST_US and all(0 <= t <= _LATEST_US - start_us for t in times)
+
+
+def _store(claimed: Path, header: Header, journal: Journal) -> list[Deposit | Path]:
     ledger = Path(header.ledger)
     if any(is_recorded(header.run.run_id, place) for place in (ledger, fallback_ledger())):
         # Its process was killed between storing the run and removing the journal.
         claimed.unlink(missing_ok=True)
         return []
     stored = deposit(recovered_run(header, journal), ledger)
+    if stored.unstorable:
+        return [_move_aside(claimed)]
     if stored.ledger is None:
-        claimed.rename(path.with_name(_plain(path.name)))
+        claimed.rename(claimed.with_name(_plain(claimed.name)))
         return []
     claimed.unlink(missing_ok=True)
     return [stored]
@@ -139,6 +166,9 @@ def _seal(path: Path) -> list[Deposit]:
 
 def recovered_run(header: Header, journal: Journal) -> Run:
     """Return the run a journal holds, up to its last sample.
+
+    How long its process went on after that nobody knows: the energy is a lower
+    bound, coverage and lost seconds are unknown.
 
     Args:
         header: The journal's header.
@@ -156,7 +186,11 @@ def recovered_run(header: Header, journal: Journal) -> Run:
     notes = [findings.recovered(window_us / 1e6)]
     if journal.damaged:
         notes.append(findings.journal_damaged(journal.damaged))
-    return sealed_run(header.run, journal.facts, sealed, window_us, "recovered", notes)
+    run = sealed_run(header.run, journal.facts, sealed, window_us, "recovered", notes)
+    energy = tuple(
+        msgspec.structs.replace(r, state="unbounded") if r.state == "known" else r for r in run.energy
+    )
+    return msgspec.structs.replace(run, energy=energy, coverage=None, lost_s=None)
 
 
 def _claim(path: Path) -> Path:
@@ -188,6 +222,10 @@ def _set_aside(path: Path) -> list[Path]:
     """Move a journal without a header away, once nobody can be writing it any more."""
     if time.time() - path.stat().st_mtime <= SILENT_S:
         return []
+    return [_move_aside(path)]
+
+
+def _move_aside(path: Path) -> Path:
     aside = path.parent / _DAMAGED
     aside.mkdir(exist_ok=True, mode=0o700)
-    return [path.rename(aside / path.name)]
+    return path.rename(aside / _plain(path.name))

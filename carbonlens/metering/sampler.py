@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from carbonlens.metering.threads import start_beside
@@ -92,13 +93,21 @@ class Sampler:
                     return
             for entry in entries:
                 if entry.due <= now:
-                    entry.session.sample()
                     entry.due = now + period_s(now - entry.since)
+                    _alone(entry.session.sample)
                 if entry.sync_due <= now:
-                    entry.session.sync()
                     entry.sync_due = now + SYNC_S
+                    _alone(entry.session.sync)
             soonest = min((e.due for e in entries), default=now + PERIOD_S)
             time.sleep(min(max(soonest - time.monotonic(), _SHORTEST_WAIT_S), PERIOD_S))
+
+
+def _alone(work: Callable[[], None]) -> None:
+    """Do one session's part; its fault must not end the others' only sampler."""
+    try:
+        work()
+    except Exception:  # noqa: BLE001  # law 8: a session that fails has a gap, the others go on
+        return
 
 
 def period_s(age_s: float) -> float:

@@ -24,6 +24,12 @@ from carbonlens.signals.cpu_model import MICROJOULE, CpuCurve, cpu_energy
 _COMPLETE = 0.99
 """Share of the window from which a reading is taken as complete."""
 
+_ENOUGH = 0.9
+"""Share of the window below which a source gives way to a complete one of lesser grade."""
+
+_UNDERSTOOD = {("cumulative", "J"), ("utilisation", "s")}
+"""Kinds and units of readings that are turned into energy here."""
+
 Values = tuple[float | None, ...] | None
 """One sensor's reading: a value a channel, or nothing at all."""
 
@@ -104,13 +110,16 @@ def seal(
     parts: list[_Part] = []
     cpu_s: float | None = None
     for index, info in enumerate(sensors):
+        if (info.kind, info.unit) not in _UNDERSTOOD:
+            continue
         series = [_series(samples, index, k, info) for k in range(len(info.channels))]
         if info.unit == "s" and series[0].steps:
             cpu_s = series[0].total
         parts += _parts(info, series, window_s)
-    chosen = _choose(parts)
+    chosen = _choose(parts, window_s)
     readings = [p.reading for p in chosen]
     notes = [f for p in chosen for f in (*p.findings, *_remarks(p.info, hardware))]
+    notes += _passed_over(sensors, parts, chosen, window_s)
     boundary: Boundary = chosen[0].info.boundary if chosen else "it"
     if readings and boundary == "device" and all(r.component != "ram" for r in readings):
         readings.append(_nothing_known("ram", "no memory counter", "device"))
@@ -205,8 +214,12 @@ def _counted(info: SensorInfo, component: str, series: Sequence[_Series], window
     )
 
 
-def _choose(parts: Sequence[_Part]) -> list[_Part]:
+def _choose(parts: Sequence[_Part], window_s: float) -> list[_Part]:
     """Keep the best evidence of each component, all at the boundary of the CPU's.
+
+    Best is the better grade, unless it covers too little of the window and the other
+    covers enough: a lower bound from a tenth of the time says less than a model of
+    all of it.
 
     A whole-server figure already holds the memory, so a memory counter of another
     boundary beside it is left out.
@@ -214,12 +227,36 @@ def _choose(parts: Sequence[_Part]) -> list[_Part]:
     best: dict[str, _Part] = {}
     for part in parts:
         kept = best.get(part.reading.component)
-        if kept is None or part.info.grade < kept.info.grade:
+        if kept is None or _rank(part, window_s) < _rank(kept, window_s):
             best[part.reading.component] = part
     cpu = best.get("cpu")
     if cpu is None:
         return list(best.values())
     return [cpu, *(p for c, p in best.items() if c != "cpu" and p.info.boundary == cpu.info.boundary)]
+
+
+def _rank(part: _Part, window_s: float) -> tuple[bool, str]:
+    return (part.reading.covered_s or 0.0) < _ENOUGH * window_s, part.info.grade
+
+
+def _passed_over(
+    sensors: Sequence[SensorInfo], parts: Sequence[_Part], chosen: Sequence[_Part], window_s: float
+) -> list[Finding]:
+    """Name the sources of better grade than the chosen, and those that cannot be used."""
+    notes: list[Finding] = []
+    for info in sensors:
+        if (info.kind, info.unit) not in _UNDERSTOOD:
+            notes.append(findings.source_not_understood(info.name, info.kind, info.unit))
+            continue
+        for used in chosen:
+            component = used.reading.component
+            if info.grade < used.info.grade and any(c.component == component for c in info.channels):
+                mine = [p for p in parts if p.info is info and p.reading.component == component]
+                covered_s = (mine[0].reading.covered_s or 0.0) if mine else 0.0
+                notes.append(
+                    findings.source_passed_over(info.name, component, covered_s, window_s, used.info.name)
+                )
+    return notes
 
 
 def _remarks(info: SensorInfo, hardware: str | None) -> list[Finding]:

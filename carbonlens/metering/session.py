@@ -20,7 +20,7 @@ from carbonlens.domain.units import US_PER_S, RunStatus
 from carbonlens.ledger.location import state_dir
 from carbonlens.metering import findings, process_time
 from carbonlens.metering.cpu_families import this_processor
-from carbonlens.metering.deposit import Deposit, deposit, deposit_outcomes
+from carbonlens.metering.deposit import UNENCODABLE, Deposit, deposit, deposit_outcomes
 from carbonlens.metering.host import new_run_id, this_host
 from carbonlens.metering.journal import Facts, Header, JournalWriter, Look, this_writer
 from carbonlens.metering.recorder import Recorder
@@ -28,6 +28,7 @@ from carbonlens.metering.sampler import process_sampler
 from carbonlens.metering.sealing import Sample, Sealed, Values, seal
 from carbonlens.metering.sensors import Sensor
 from carbonlens.metering.sensors.discovery import Watch
+from carbonlens.metering.wording import plain
 
 ERROR_LENGTH: Final = 200
 _LOCK_WAIT_S: Final = 0.05
@@ -64,12 +65,14 @@ class Session:
         self._ledger = ledger
         self._journal_folder = journal_folder
         self._pid = os.getpid()
+        # Guards the sensors and the samples; the journal has a lock of its own.
         self._lock = threading.Lock()
         self._samples: list[Sample] = []
         self._journal: JournalWriter | None = None
         self._journalled = 0
         self._notes: list[Finding] = []
         self._open = False
+        self._sensors_wait = False
         self._start_ns = 0
         self._steal_s: float | None = None
         self._peak_before = 0
@@ -80,7 +83,21 @@ class Session:
         return os.getpid() == self._pid
 
     def start(self) -> None:
-        """Open the journal, take the first readings, and have the sampler go on."""
+        """Open the journal, take the first readings, and have the sampler go on.
+
+        What goes wrong leaves nothing behind.
+        """
+        try:
+            self._begin()
+        except BaseException:
+            self._open = False
+            process_sampler().remove(self)
+            self._close_sensors()
+            if self._journal is not None:
+                self._journal.discard()
+            raise
+
+    def _begin(self) -> None:
         self._journal = self._open_journal()
         self._steal_s = process_time.steal_s()
         self._peak_before = process_time.peak_rss_bytes(of_children=self._of_children)
@@ -96,6 +113,8 @@ class Session:
                 if self._open:
                     self._look(edge=False)
             finally:
+                if self._sensors_wait:
+                    self._close_sensors()
                 self._lock.release()
 
     def sync(self) -> None:
@@ -112,7 +131,7 @@ class Session:
         self._open = False
         self.recorder.renew_lock()
         if self._journal is not None:
-            self._journal.close()
+            self._journal.abandon()
 
     def note(self, finding: Finding) -> None:
         """Add a finding to the run."""
@@ -137,23 +156,32 @@ class Session:
             if self._open:
                 self._look(edge=True)
             self._open = False
+            if locked:
+                self._close_sensors()
+            else:
+                # The sampler is reading them still, and closes them when it is done.
+                self._sensors_wait = True
         finally:
             if locked:
                 self._lock.release()
         process_sampler().remove(self)
-        self._close_sensors()
-        self.run = self._sealed_run(status, error, exit_code)
-        stored = deposit(self.run, self._ledger)
-        self.run = stored.run
-        if self._journal is not None:
-            # A run that lies in no ledger keeps its journal, to be recovered later.
-            (self._journal.discard if stored.ledger is not None else self._journal.close)()
+        for sensor in self._sensors:
+            if getattr(sensor, "stalled", False):
+                self.note(findings.sensor_stalled(sensor.info.name))
+        kept = False
+        try:
+            self.run = self._sealed_run(status, error, exit_code)
+            stored = deposit(self.run, self._ledger)
+            self.run = stored.run
+            kept = stored.ledger is not None
+        finally:
+            if self._journal is not None:
+                # A run that lies in no ledger keeps its journal, to be recovered later.
+                (self._journal.discard if kept else self._journal.close)()
         return stored
 
     def _close_sensors(self) -> None:
         for sensor in self._sensors:
-            if getattr(sensor, "stalled", False):
-                self.note(findings.sensor_stalled(sensor.info.name))
             try:
                 sensor.close()
             except Exception:  # noqa: BLE001, S112  # law 8: a driver that fails to close has given its readings
@@ -179,7 +207,7 @@ class Session:
         try:
             self._journal.append(Look(sample=sample, facts=facts))
             self._journalled = version
-        except OSError as error:
+        except (OSError, *UNENCODABLE) as error:
             self._journal_broke(error)
 
     def _open_journal(self) -> JournalWriter | None:
@@ -192,20 +220,23 @@ class Session:
         )
         try:
             return JournalWriter(self._journal_folder or journal_folder(), header)
-        except OSError as error:
+        except (OSError, *UNENCODABLE) as error:
             self._journal_broke(error)
             return None
 
-    def _journal_broke(self, error: OSError) -> None:
-        self.note(findings.no_journal(error.strerror or type(error).__name__))
+    def _journal_broke(self, error: Exception) -> None:
+        reason = error.strerror if isinstance(error, OSError) else None
+        self.note(findings.no_journal(reason or type(error).__name__))
         if self._journal is not None:
             self._journal.close()
 
     def _sealed_run(self, status: RunStatus, error: str | None, exit_code: int | None) -> Run:
-        window_us = self._samples[-1].t_us if self._samples else 0
+        # A look of the sampler that finish did not wait for may lie between.
+        samples = sorted(self._samples, key=lambda s: s.t_us)
+        window_us = samples[-1].t_us if samples else 0
         sealed = seal(
             self._infos,
-            self._samples,
+            samples,
             start_us=self.run.start_us or 0,
             window_us=window_us,
             unmeasured=self._unmeasured,
@@ -309,7 +340,10 @@ def hardware_name() -> str | None:
 
 
 def journal_folder() -> Path:
-    """Return the folder of this user's journals on this host.
+    """Return the folder of this user's journals.
+
+    It lies below the home directory, which several hosts may share: a journal names
+    the host that wrote it, and the others leave it alone.
 
     Raises:
         OSError: If no folder can be written.
@@ -321,7 +355,7 @@ def one_line(error: str | None) -> str | None:
     """Return the first line of an error text, at most 200 characters of it."""
     if error is None:
         return None
-    return error.strip().partition("\n")[0].strip()[:ERROR_LENGTH]
+    return plain(error).strip().partition("\n")[0].strip()[:ERROR_LENGTH]
 
 
 def _patient(sensor: Sensor) -> Sensor:

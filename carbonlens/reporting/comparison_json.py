@@ -57,7 +57,11 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "baseline_amounts": _amounts(c.baseline_amounts),
         "final_amounts": _amounts(c.final_amounts),
         "steps": [_step(s, c.mode) for s in c.steps],
-        "total": {"path": list(c.path), "savings": _amounts(c.total)},
+        "total": {
+            "path": list(c.path),
+            "savings": _amounts(c.total),
+            "vs_baseline": _effect(c.total_effect),
+        },
         "interaction_j": _estimate(c.interaction_j),
         "effort": {
             "baseline": _amounts(c.baseline_effort),
@@ -77,7 +81,7 @@ def _step(step: StepResult, mode: str) -> dict[str, Any]:
     return {
         "step": step.step,
         "title": step.title,
-        "on": list(step.on),
+        "on": list(step.on) if step.on_known else None,
         "measured_on": step.measured_on,
         "status": step.status,
         "energy_per_unit_j": None if step.metrics is None else _estimate(step.metrics.energy_per_unit_j),

@@ -169,13 +169,12 @@ def _study(arms: tuple[Arm, ...], quality: str) -> Study:
 
 def _write_study(out_dir: Path, study: Study) -> None:
     from carbonlens.app.assumptions import load_assumptions
-    from carbonlens.app.compare import keep_study
     from carbonlens.inventory import study_file
     from carbonlens.ledger.store import Ledger
 
     text = study_file.dumps(study, load_assumptions(example_assumptions()))
     (out_dir / _STUDY_FILE).write_text(text, "utf-8")
-    keep_study(study.name, text, Ledger(out_dir / _LEDGER))
+    Ledger(out_dir / _LEDGER).keep_study(study.name, text)
 
 
 def example_assumptions() -> Path:
@@ -246,7 +245,7 @@ def _claim(out_dir: Path) -> None:
         out_dir.mkdir(parents=True, exist_ok=True)
         if any(out_dir.iterdir()) and not _is_former_demo(out_dir):
             raise UnwritableError(
-                "holds something else than a former demo",
+                "holds something else than a former demo and its runs",
                 where=str(out_dir),
                 mend="give a new or an empty folder with -o",
             )
@@ -261,6 +260,7 @@ def _claim(out_dir: Path) -> None:
 
 def _is_former_demo(out_dir: Path) -> bool:
     from carbonlens.inventory import study_file
+    from carbonlens.ledger.store import Ledger
 
     file = out_dir / _STUDY_FILE
     if not file.is_file():
@@ -269,7 +269,10 @@ def _is_former_demo(out_dir: Path) -> bool:
         study, _ = study_file.load(file)
     except CarbonlensError:
         return False
-    return study.name == STUDY_NAME
+    if study.name != STUDY_NAME:
+        return False
+    # Runs that somebody else put into this ledger are not ours to remove.
+    return all(r.study == STUDY_NAME for r in Ledger(out_dir / _LEDGER).view().runs)
 
 
 @contextmanager

@@ -163,3 +163,19 @@ def test_propagate_agrees_with_first_order_theory(a, b, ua, ub):
 def test_a_source_in_both_arguments_is_one_error():
     one = Estimate(value=10.0, unit="x", u_by_source={"s": 1.0})
     assert propagate(formulas.emissions_kg, one, one, "y").u_by_source == pytest.approx({"s": 20.0})
+
+
+def test_an_energy_of_unknown_width_leaves_amounts_without_an_interval():
+    energy = Estimate(value=1.0 * J_PER_KWH, unit="J", bounds=(None, None))
+    amounts, _ = account(energy, "it", HOURS, FULL)
+    for amount in (amounts.emissions_location_kg, amounts.emissions_market_kg, amounts.cost):
+        assert amount.value > 0
+        assert (amount.low, amount.high) == (None, None)
+    assert amounts.embodied_kg.low < amounts.embodied_kg.high
+
+
+def test_a_formula_with_a_constant_scales_its_errors():
+    one, other = Estimate(value=2.0, unit="x", u_random=0.1), Estimate(value=3.0, unit="y", u_random=0.3)
+    got = propagate(lambda a, b: 10 * a * b, one, other, "z")
+    assert got.value == 60.0
+    assert got.u_random == pytest.approx(10 * (0.3**2 + 0.6**2) ** 0.5)

@@ -8,6 +8,7 @@ import threading
 import time
 from decimal import Decimal
 
+import numpy as np
 import pytest
 
 from carbonlens import track
@@ -237,14 +238,210 @@ def test_wrong_arguments_do_not_stop_the_work(ledger):
     assert [f.code for f in run.run.findings] == ["CL110"] * 4
 
 
-def test_what_cannot_be_measured_still_runs(ledger, capfd):
-    with track("s", ledger=ledger, tags=["no", "mapping"]) as run:
-        done = True
-    assert done
-    assert run.run.status == "failed"
-    assert "was not measured" in capfd.readouterr().err
-    with pytest.raises(ZeroDivisionError), track("s", ledger=ledger, tags=3):
-        _ = 1 / 0
+def test_what_cannot_be_measured_still_runs_and_is_no_parent_of_others(tmp_path, ledger):
+    code = (
+        "import os, resource, sys\nfrom carbonlens import track\n"
+        "with track('s', ledger=sys.argv[1]): pass\n"
+        "getrusage = resource.getrusage\ndel resource.getrusage\n"
+        "with track('s', ledger=sys.argv[1]) as run:\n"
+        "    print('runs', os.environ.get('CARBONLENS_RUN_ID'))\n"
+        "resource.getrusage = getrusage\nprint(run.run.status)\n"
+    )
+    done = python(code, tmp_path, str(ledger))
+    assert done.stdout == "runs None\nfailed\n", done.stderr
+    assert "was not measured" in done.stderr
+    assert list((tmp_path / "state" / "carbonlens" / "journal").iterdir()) == []
+
+
+def test_a_stderr_that_raises_does_not_reach_the_work(tmp_path, monkeypatch):
+    class Broken(io.StringIO):
+        def write(self, text):
+            raise RuntimeError("no stderr of this world")
+
+    monkeypatch.setattr(sys, "stderr", Broken())
+    (tmp_path / "file").write_text("")
+    with track("s", ledger=tmp_path / "file" / "ledger") as run:
+        pass
+    assert run.run.status == "complete"
+    assert "CARBONLENS_RUN_ID" not in os.environ
+
+
+class Unsayable:
+    """A value that raises when it is written."""
+
+    def __str__(self):
+        raise RuntimeError("never")
+
+
+@pytest.mark.parametrize(
+    ("field", "said", "kept"),
+    [
+        ("repeat", "1", 1),
+        ("repeat", np.int64(1), 1),
+        ("repeat", "first", None),
+        ("repeat", 1.5, None),
+        ("repeat", 2**80, None),
+        ("step", 7, "7"),
+        ("unit", "caf\udce9", "caf\ufffd"),
+        ("study", "\ud800", "\ufffd"),
+        ("zone", Unsayable(), None),
+        ("on", 3, None),
+        ("tags", ["no", "mapping"], {}),
+        ("tags", {"k": "\udcff"}, {"k": "\ufffd"}),
+    ],
+)
+def test_a_field_of_another_kind_is_coerced_or_named_and_the_run_is_kept(ledger, field, said, kept):
+    with track(**{field: said}, ledger=ledger) as run:
+        pass
+    (record,) = runs(ledger)
+    assert record == run.run
+    assert getattr(record, field) == kept
+    found = [(f.code, f.subject) for f in record.findings]
+    assert found == ([] if kept else [("CL110", field)])
+
+
+def test_an_error_text_that_utf8_cannot_hold_is_kept_without_it(ledger):
+    with pytest.raises(OSError, match="b"), track("s", ledger=ledger):
+        raise OSError("b\udce9d")
+    assert runs(ledger)[0].error == "OSError: b\ufffdd"
+
+
+def test_an_error_that_cannot_say_what_it_is_is_recorded_by_its_type(ledger):
+    class MuteError(Exception):
+        def __str__(self):
+            raise RuntimeError("never")
+
+    with pytest.raises(MuteError), track("s", ledger=ledger):
+        raise MuteError
+    assert runs(ledger)[0].error == "MuteError"
+
+
+@pytest.mark.parametrize("place", ["~nosuchuser/x", 3])
+def test_a_ledger_that_is_no_place_is_replaced_and_said_once(tmp_path, capfd, place):
+    with track("s", ledger=place) as run:
+        pass
+    assert len(runs(tmp_path / "state" / "carbonlens" / "ledger")) == 1
+    assert "CL112" in [f.code for f in run.run.findings]
+    told = capfd.readouterr()
+    assert told.out == ""
+    assert len(told.err.splitlines()) == 1
+
+
+def test_tensors_without_data_do_not_reach_the_work(ledger):
+    torch = pytest.importorskip("torch")
+    with track("s", ledger=ledger) as run:
+        run.record_quality("acc", torch.zeros(1, device="meta"))
+        run.record_quality(Unsayable(), 1.0)
+        run.add_units(torch.zeros(1, device="meta"))
+        run.record_latencies(torch.zeros(1, device="meta"))
+        run.add_units(Decimal("9e999999"))
+        run.add_units(Decimal("9e999999"))
+    assert run.run.status == "complete"
+    assert {f.subject for f in run.run.findings} >= {"quality acc", "quality", "units", "latencies"}
+
+
+def test_one_tracker_in_two_threads_keeps_their_runs_apart(ledger):
+    tracker = track("s", ledger=ledger)
+    first_is_in, second_is_in, first_is_out = threading.Event(), threading.Event(), threading.Event()
+    handles = {}
+
+    def first():
+        with tracker as run:
+            handles["first"] = run
+            run.record_quality("who", 1.0)
+            first_is_in.set()
+            second_is_in.wait(5)
+        first_is_out.set()
+
+    def second():
+        first_is_in.wait(5)
+        with tracker as run:
+            handles["second"] = run
+            run.record_quality("who", 2.0)
+            second_is_in.set()
+            first_is_out.wait(5)
+            assert handles["first"].run.status == "complete"
+            handles["seen"] = run.run.status
+
+    threads = [threading.Thread(target=work) for work in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert handles["seen"] == "running"
+    assert {r.quality[0].value for r in runs(ledger)} == {1.0, 2.0}
+
+
+def test_one_tracker_in_two_tasks_keeps_their_runs_apart(ledger):
+    tracker = track("s", ledger=ledger)
+
+    async def work(seconds):
+        with tracker as run:
+            await asyncio.sleep(seconds)
+        return run.run.duration_s
+
+    async def main():
+        return await asyncio.gather(work(0.05), work(0.3))
+
+    short, long = asyncio.run(main())
+    assert short < 0.25 < long
+
+
+def test_async_generators_are_measured_to_their_end(ledger):
+    seen = []
+
+    @track("ag", ledger=ledger)
+    async def count():
+        try:
+            got = yield 1
+            try:
+                yield got
+            except KeyError:
+                yield "caught"
+        finally:
+            seen.append("closed")
+
+    async def main():
+        source = count()
+        assert await anext(source) == 1
+        assert await source.asend("x") == "x"
+        assert await source.athrow(KeyError("k")) == "caught"
+        assert runs(ledger) == ()
+        with pytest.raises(StopAsyncIteration):
+            await anext(source)
+        assert len(runs(ledger)) == 1
+        early = count()
+        assert await anext(early) == 1
+        await early.aclose()
+        assert [c async for c in count()] == [1, None]
+
+    asyncio.run(main())
+    assert seen == ["closed"] * 3
+    assert [r.status for r in runs(ledger)] == ["complete"] * 3
+
+
+def test_the_command_of_a_subprocess_error_is_not_recorded(ledger):
+    import subprocess
+
+    secret = ["false", "--token", "sk-SECRET-123"]
+    with pytest.raises(subprocess.CalledProcessError), track("s", ledger=ledger) as run:
+        subprocess.run(secret, check=True)
+    assert run.run.error == "CalledProcessError: exit status 1"
+    with pytest.raises(subprocess.TimeoutExpired), track("s", ledger=ledger) as run:
+        raise subprocess.TimeoutExpired(secret, 5)
+    assert run.run.error == "TimeoutExpired: after 5 s"
+
+
+def test_error_texts_hide_arguments_and_environment(tmp_path, ledger):
+    code = (
+        "import os, sys\nfrom carbonlens import track\n"
+        "with track('s', ledger=sys.argv[1]) as run:\n    run.add_units(sys.argv[2])\n"
+        "    raise ValueError(f'{sys.argv[2]} and {sys.argv[3][8:]} and ' + os.environ['KEY'] + ' epoch 3')\n"
+    )
+    python(code, tmp_path, str(ledger), "planted-one", "--token=planted-two", KEY="planted-three")
+    (record,) = runs(ledger)
+    assert record.error == "ValueError: [hidden] and [hidden] and [hidden] epoch 3"
+    assert "planted" not in str(record)
 
 
 def test_the_ledger_is_found_as_the_command_line_finds_it(tmp_path, monkeypatch):

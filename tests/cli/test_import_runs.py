@@ -155,3 +155,51 @@ def test_output_survives_a_terminal_without_utf8(shell, table):
 
 def test_no_color_codes_and_no_home_are_needed(shell, table):
     shell("import", table, HOME=os.devnull, XDG_STATE_HOME=os.devnull)
+
+
+def test_a_file_of_which_nothing_can_be_used_is_refused(shell, tmp_path):
+    (tmp_path / "bad.csv").write_text("run_id,study,step,energy_j,units\nr,s,b,-1,1\n")
+    assert "below 0" in shell("import", "bad.csv", code=3).stderr
+
+
+def test_a_misspelt_column_is_named(shell, tmp_path):
+    (tmp_path / "t.csv").write_text("run_id,study,step,energy_j,units,boundry\nr,s,b,1,1,it\n")
+    codes = [f["code"] for f in shell.json("import", "t.csv")["files"][0]["findings"]]
+    assert "CL208" in codes
+
+
+def test_a_doubled_column_is_refused(shell, tmp_path):
+    (tmp_path / "t.csv").write_text("run_id,study,step,energy_j,energy_j,units\nr,s,b,1,2,1\n")
+    assert "twice" in shell("import", "t.csv", code=3).stderr
+
+
+def test_impossible_dates_are_rejected_by_row(shell, tmp_path):
+    rows = "a,s,b,1,1,0001-01-01T00:00:00+14:00\nb,s,b,1,1,2026-01-01T00:00:00Z\n"
+    (tmp_path / "t.csv").write_text(f"run_id,study,step,energy_j,units,start_utc\n{rows}")
+    assert shell.json("import", "t.csv")["totals"]["runs"] == 1
+    shell("runs")
+
+
+def test_options_before_a_sub_command_are_not_dropped(shell, table, tmp_path):
+    shell("import", table, "--ledger", tmp_path / "x")
+    assert "after it" in shell("runs", "--ledger", tmp_path / "x", "list", code=2).stderr
+    assert "r1" in shell("runs", "list", "--ledger", tmp_path / "x").stdout
+
+
+def test_a_second_import_with_a_tag_is_no_conflict(shell, table, tmp_path):
+    shell("import", table)
+    more = tmp_path / "more.csv"
+    more.write_text(TABLE + "r3,s,fast,1,10,it,B,1\n")
+    codes = [f["code"] for f in shell.json("import", more, "--tag", "team=a")["files"][0]["findings"]]
+    assert codes == ["CL212", "CL212"]
+
+
+def test_an_existing_folder_keeps_its_own_gitignore(shell, table, tmp_path):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "code.py").write_text("")
+    shell("import", table, "--ledger", "project")
+    assert not (tmp_path / "project" / ".gitignore").exists()
+
+
+def test_a_home_that_does_not_exist_is_a_usage_error(shell, table):
+    assert "write the path in full" in shell("runs", CARBONLENS_LEDGER="~nosuchuser/x", code=2).stderr

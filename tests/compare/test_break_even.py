@@ -88,6 +88,15 @@ def test_a_saving_of_one_round_earns_nothing_back_for_sure():
     assert quotient(joules(100.0), Estimate(value=-2.0, unit="J", bounds=(None, None))).units.value is None
 
 
+@pytest.mark.parametrize("bounds", [(None, None), (80.0, 125.0)])
+def test_an_effort_of_unknown_width_is_not_reached_for_sure(bounds):
+    effort = Estimate(value=100.0, unit="J", bounds=bounds)
+    got = quotient(effort, joules(2.0, 0.1))
+    assert (got.outcome, got.units.value) == ("may_never", 50.0)
+    assert (got.units.low, got.units.high) == (None, None)
+    assert quotient(effort, joules(-2.0, 0.1)).outcome == "never"
+
+
 def test_no_effort_is_earned_back_at_once():
     got = quotient(joules(0.0), joules(2.0, 0.1))
     assert (got.outcome, got.units.value) == ("reached", 0.0)

@@ -160,3 +160,14 @@ def test_the_minimum_detectable_saving_shrinks_with_the_noise():
     noisy = effect(arm("s", shifted(0.9, [5 * e for e in NOISE])), arm("r", BASE)).minimum_detectable
     quiet = effect(arm("s", shifted(0.9)), arm("r", BASE)).minimum_detectable
     assert 0 < quiet < noisy < 1
+
+
+def test_the_verdict_the_p_value_and_the_detectable_effect_rest_on_one_error():
+    """Where errors do not cancel, the detectable effect holds them too."""
+    got = effect(
+        arm("s", shifted(0.9), u_relative=0.1, source="meter:a"),
+        arm("r", BASE, u_relative=0.1, source="meter:b"),
+    )
+    assert got.ratio.low < 1 < got.ratio.high
+    assert (got.verdict, got.p_value > 0.05) == ("inconclusive", True)
+    assert got.minimum_detectable > 1 - got.ratio.value

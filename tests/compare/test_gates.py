@@ -93,11 +93,27 @@ def test_a_tabled_p99_without_a_count_is_undetermined():
 
 
 def test_a_tabled_p50_rests_on_the_range_over_the_rounds():
-    runs = [measured(latency=Latency(p50_ms=8.0))]
-    assert outcome("latency_p50_ms", "max_value", 9.0, runs[0]).outcome == "pass"
-    assert outcome("latency_p50_ms", "max_value", 7.0, runs[0]).outcome == "fail"
-    single = measured(n_rounds=1, latency=Latency(p50_ms=8.0))
-    assert outcome("latency_p50_ms", "max_value", 9.0, single).outcome == "undetermined"
+    six = measured(n_rounds=6, latency=Latency(p50_ms=8.0))
+    assert outcome("latency_p50_ms", "max_value", 9.0, six).outcome == "pass"
+    assert outcome("latency_p50_ms", "max_value", 7.0, six).outcome == "fail"
+    # The range of five rounds holds their median with 93.75 % only.
+    for n_rounds in (1, 5):
+        fewer = measured(n_rounds=n_rounds, latency=Latency(p50_ms=8.0))
+        assert outcome("latency_p50_ms", "max_value", 9.0, fewer).outcome == "undetermined"
+
+
+def test_the_upper_of_two_middle_rounds_stands_for_the_arm():
+    def arm(*values):
+        runs = tuple(
+            run("s", 1.0, repeat=i, latency=Latency(p50_ms=v)) for i, v in enumerate(values, start=1)
+        )
+        group = StepRuns(step="s", on=None, variants=runs, failed=(), effort=(), all=runs)
+        return build_arm(group, Vector(), per_run=False)[0]
+
+    even_number = percentile_of(arm(1.0, 9.0, 5.0, 4.0, 2.0, 8.0), "latency_p50_ms")
+    assert (even_number.value, even_number.low, even_number.high) == (5.0, 1.0, 9.0)
+    two = percentile_of(arm(3.0, 7.0), "latency_p50_ms")
+    assert (two.value, two.low, two.high) == (7.0, None, None)
 
 
 def test_a_slowdown_against_the_baseline():
@@ -124,7 +140,7 @@ def test_percentiles_merge_and_are_not_averaged():
 
 
 def test_without_sketches_in_all_rounds_the_range_of_the_rounds_serves():
-    plain = measured(latency=Latency(n=300, p50_ms=8.0, p99_ms=9.0))
+    plain = measured(n_rounds=6, latency=Latency(n=300, p50_ms=8.0, p99_ms=9.0))
     assert percentile_of(plain.arm, "latency_p99_ms").value == 9.0
     assert outcome("latency_p99_ms", "max_value", 9.5, plain).outcome == "pass"
     assert percentile_of(plain.arm, "latency_p95_ms").state == "unknown"
@@ -136,3 +152,58 @@ def test_without_sketches_in_all_rounds_the_range_of_the_rounds_serves():
 def test_a_round_without_latency_leaves_it_unknown():
     assert percentile_of(measured().arm, "latency_p50_ms").state == "unknown"
     assert calls(measured().arm) is None
+
+
+def in_rounds(*figures):
+    runs = tuple(
+        run("s", 1.0, repeat=i, quality=() if f is None else (f,)) for i, f in enumerate(figures, start=1)
+    )
+    group = StepRuns(step="s", on=None, variants=runs, failed=(), effort=(), all=runs)
+    return Measured(
+        arm=build_arm(group, Vector(), per_run=False)[0],
+        recorded=tuple(q for r in runs for q in r.quality),
+    )
+
+
+def figure(value, n=None, sha=None):
+    return Quality(name="accuracy", value=value, n=n, outcomes_sha256=sha)
+
+
+def test_a_quality_gate_reads_every_round():
+    good = in_rounds(*[figure(0.90, 100)] * 6)
+    one_good = in_rounds(figure(0.90, 100), *[figure(0.50, 100)] * 5)
+    found = outcome("accuracy", "max_loss", 0.05, one_good, good)
+    assert found.outcome == "fail"
+    assert found.observed.value == pytest.approx(0.9 - (0.9 + 5 * 0.5) / 6)
+    # A round of more examples weighs more.
+    uneven = in_rounds(figure(0.9, 300), figure(0.5, 100))
+    assert outcome("accuracy", "min_value", 0.5, uneven).observed.value == pytest.approx(0.8)
+
+
+def test_equal_rounds_add_no_examples():
+    once, often = in_rounds(figure(0.9, 100)), in_rounds(*[figure(0.9, 100)] * 9)
+    widths = [
+        outcome("accuracy", "min_value", 0.5, one).observed.high
+        - outcome("accuracy", "min_value", 0.5, one).observed.low
+        for one in (once, often)
+    ]
+    assert widths[0] == widths[1]
+
+
+def test_rounds_with_a_bare_figure_that_disagrees_have_no_interval():
+    mixed = in_rounds(figure(0.90, 100, "a"), *[figure(0.5)] * 4)
+    found = outcome("accuracy", "min_value", 0.8, mixed, outcomes={"a": [1] * 90 + [0] * 10})
+    assert (found.outcome, found.observed.low) == ("undetermined", None)
+    # A figure printed with fewer digits agrees.
+    rounded = in_rounds(figure(0.902, 1000, "a"), *[figure(0.90)] * 4)
+    found = outcome("accuracy", "min_value", 0.8, rounded, outcomes={"a": [1] * 902 + [0] * 98})
+    assert found.outcome == "pass"
+
+
+def test_outcomes_that_are_not_right_or_wrong_leave_the_gate_undetermined():
+    graded = {"a": [0.9] * 100, "b": [1.7] * 100}
+    for value, sha in ((0.9, "a"), (1.7, "b")):
+        arm = in_rounds(*[figure(value, 100, sha)] * 5)
+        for kind in ("max_loss", "min_value"):
+            found = outcome("accuracy", kind, 0.5, arm, outcomes=graded)
+            assert (found.outcome, found.observed.low) == ("undetermined", None)

@@ -105,6 +105,12 @@ def test_unknown_and_circular_references_are_refused():
         references(study(Step(name="a", measured_on="b"), Step(name="b", measured_on="a")))
 
 
+@pytest.mark.parametrize("names", [("a", "a"), ("base",), ("a", "base")])
+def test_a_name_that_stands_twice_is_refused(names):
+    with pytest.raises(ConfigError, match="named twice"):
+        references(study(*(Step(name=n) for n in names)))
+
+
 def test_each_step_states_what_it_uses_itself():
     result = demo_comparison()
     for step in result.steps:

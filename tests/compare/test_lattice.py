@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from carbonlens.compare.from_runs import study_from_runs
 from carbonlens.compare.lattice import interaction_weights, is_lattice, shapley_weights
@@ -140,3 +141,59 @@ def test_weights_are_contrasts(n):
         assert math.fsum(w for w, _ in weights) == pytest.approx(0.0, abs=1e-12)
         assert math.fsum(w for w, _ in weights if w > 0) == pytest.approx(1.0)
     assert math.fsum(w for w, _ in interaction_weights(players)) == pytest.approx(0.0)
+
+
+def failing(runs, cell):
+    """Return the runs with the last round of a cell failed."""
+    last = max(r.repeat for r in runs)
+    return [
+        replace(r, status="failed", error="E: boom") if r.on == tuple(cell) and r.repeat == last else r
+        for r in runs
+    ]
+
+
+def test_an_optimization_that_raised_is_never_adopted():
+    runs = failing(lattice_runs(SHAPLEY_2, n_rounds=7), "P")
+    result = compare_study(study_from_runs(runs), runs, Vector(), {})
+    by_name = {s.step: s for s in result.steps}
+    assert (by_name["P"].status, by_name["P"].error) == ("failed", "E: boom")
+    assert by_name["P"].would_have.energy_j.value == 300
+    assert [by_name[p].status for p in "QB"] == ["accepted"] * 2
+
+
+def test_a_combination_that_raised_is_not_adopted_with_any_of_its_parts():
+    runs = failing(lattice_runs(SHAPLEY_2, n_rounds=7), "PQ")
+    steps = {s.step: s for s in compare_study(study_from_runs(runs), runs, Vector(), {}).steps}
+    assert [(steps[p].decision, steps[p].status) for p in "PQ"] == [("undetermined", "undetermined")] * 2
+    assert steps["P"].reasons[0] == "the combination P+Q failed: E: boom"
+    assert steps["B"].decision == "adopt"
+
+
+def test_a_full_set_that_raised_has_no_total():
+    runs = failing(lattice_runs(SHAPLEY_2, n_rounds=7), "PQB")
+    result = compare_study(study_from_runs(runs), runs, Vector(), {})
+    assert (result.total, result.total_effect) == (None, None)
+    assert all(s.decision != "adopt" for s in result.steps)
+
+
+def test_the_effect_of_a_lattice_is_that_of_its_full_set():
+    assert compared(SHAPLEY_2, n_rounds=5).total_effect.ratio.value == pytest.approx(0.25)
+
+
+def effort(cell, joules):
+    return run("+".join(cell), joules, role="effort", on=tuple(cell), units=None)
+
+
+@pytest.mark.parametrize(
+    ("efforts", "accepted", "rejected"),
+    [
+        ({"P": 10.0, "Q": 20.0, "B": 30.0, "PQ": 40.0, "PQB": 55.0}, 55.0, 100.0),
+        ({"P": 10.0, "Q": 20.0, "B": 30.0, "PQ": 40.0}, 60.0, 40.0),
+    ],
+)
+def test_the_effort_is_that_of_the_full_set_and_not_of_every_cell(efforts, accepted, rejected):
+    runs = [*lattice_runs(SHAPLEY_2, n_rounds=5), *(effort(c, e) for c, e in efforts.items())]
+    result = compare_study(study_from_runs(runs), runs, Vector(), {})
+    assert result.accepted_effort.energy_j.value == pytest.approx(accepted)
+    assert result.rejected_effort.energy_j.value == pytest.approx(rejected)
+    assert not any(f.code == "CL419" for f in result.findings)

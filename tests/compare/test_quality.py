@@ -123,3 +123,9 @@ def test_the_unpaired_interval_covers():
         low, high = independent_difference(a, wilson(a, n), b, wilson(b, n))
         hits += low <= p - q <= high
     assert hits / 3000 >= 0.935
+
+
+@pytest.mark.parametrize(("share", "n"), [(1.7, 100), (-0.1, 100), (0.5, 0), (float("nan"), 10)])
+def test_what_is_no_proportion_has_no_interval(share, n):
+    with pytest.raises(ValueError, match="a proportion lies between"):
+        wilson(share, n)

@@ -111,3 +111,38 @@ def test_the_minimum_detectable_effect_is_found_in_80_percent_of_studies():
     draws = rng.normal(effect, sd, (4000, n))
     t = draws.mean(axis=1) / (draws.std(axis=1, ddof=1) / n**0.5)
     assert np.mean(t > t_quantile(0.975, n - 1)) == pytest.approx(0.80, abs=0.03)
+
+
+@given(
+    mean=st.floats(-0.5, 0.5),
+    se=st.floats(0, 0.1),
+    n=st.integers(2, 12),
+    u=st.floats(0, 0.2),
+    confidence=st.sampled_from([0.90, 0.95, 0.99]),
+)
+def test_the_p_value_and_the_interval_agree(mean, se, n, u, confidence):
+    over = Sample(mean=mean, se=se, df=n - 1, n=n)
+    p, half = over.p_value(u), over.half_width(confidence, u)
+    # Rounding decides where the end of the interval is the null itself.
+    if abs(abs(mean) - half) > 1e-9:
+        assert (p < 1 - confidence) == (abs(mean) > half)
+
+
+def test_a_shared_error_has_the_effective_degrees_of_freedom_of_the_gum():
+    """JCGM 100:2008, G.4.1: (0.01^2 + 0.02^2)^2 / (0.01^4 / 4), the shared error with infinitely many."""
+    one = Sample(mean=0.0, se=0.01, df=4, n=5).with_common(0.02)
+    assert one.se == pytest.approx(0.05**0.5 / 10)
+    assert one.df == pytest.approx(100.0)
+    half = stats.t.ppf(0.975, 100.0) * 0.05**0.5 / 10
+    assert Sample(mean=0.0, se=0.01, df=4, n=5).half_width(0.95, 0.02) == pytest.approx(half)
+
+
+def test_a_shared_error_without_scatter_is_normal():
+    over = Sample(mean=0.1, se=0.0, df=4, n=5)
+    assert over.half_width(0.95, 0.05) == pytest.approx(normal_quantile(0.975) * 0.05)
+    assert over.p_value(0.05) == pytest.approx(2 * stats.norm.sf(2.0))
+
+
+def test_a_shared_error_raises_the_detectable_effect():
+    over = Sample(mean=0.0, se=0.01, df=4, n=5)
+    assert minimum_detectable_log(over, 0.95, 0.05) > 2.8 * 0.05 > minimum_detectable_log(over, 0.95)

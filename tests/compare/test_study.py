@@ -13,9 +13,11 @@ from msgspec.structs import replace
 from carbonlens.compare.from_runs import study_from_runs
 from carbonlens.compare.study import compare_study
 from carbonlens.domain.factor import Vector
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.money import Money
-from carbonlens.domain.study import Step, Study
-from carbonlens.errors import SelectionError
+from carbonlens.domain.run import Quality, Reading
+from carbonlens.domain.study import Gate, Step, Study
+from carbonlens.errors import ConfigError, SelectionError
 from tests.compare.study_runs import (
     demo_comparison,
     demo_outcomes,
@@ -235,7 +237,8 @@ def test_runs_without_units_count_as_one_unit_each():
     )
     assert result.study.unit == "run"
     assert result.baseline_amounts.energy_j.value == pytest.approx(1.0)
-    assert "CL404" in codes(result)
+    assert "CL422" in codes(result)
+    assert "CL404" not in codes(result)
 
 
 def money(amount):
@@ -266,10 +269,14 @@ def test_costs_that_all_runs_state_are_said_to_be_theirs():
     assert any(f.code == "CL418" and "themselves state" in f.message for f in result.findings)
 
 
-def test_one_failed_round_leaves_the_step_standing():
+def test_a_step_that_raised_in_one_round_is_never_adopted():
     runs = [*rounds("a", A), *rounds("b", B), run("b", 0.1, repeat=6, status="failed", error="OSError: gone")]
     result = compare_study(STUDY, runs, Vector(), {})
-    assert result.steps[0].status == "accepted"
+    step = result.steps[0]
+    assert (step.status, step.decision, step.error) == ("failed", "undetermined", "OSError: gone")
+    assert result.path == ("a",)
+    # What its good rounds show stands beside it.
+    assert step.would_have.energy_j.value > 0
     assert any(f.code == "CL421" and "OSError: gone" in f.message for f in result.findings)
 
 
@@ -290,3 +297,128 @@ def test_compare_needs_neither_scipy_stats_nor_pandas():
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_failed_run_that_was_superseded_does_not_fail_its_step():
+    failed = run("b", 0.1, repeat=1, run_id="bad", status="failed", error="OSError: gone")
+    first, *rest = rounds("b", B)
+    runs = [*rounds("a", A), failed, replace(first, supersedes="bad"), *rest]
+    assert compare_study(STUDY, runs, Vector(), {}).steps[0].status == "accepted"
+
+
+def test_a_failed_attempt_to_make_a_step_is_its_effort_and_no_more():
+    attempt = run("b", 3.0, role="effort", status="failed", error="OSError: gone")
+    result = compare_study(STUDY, [*rounds("a", A), *rounds("b", B), attempt], Vector(), {})
+    assert result.steps[0].status == "accepted"
+    assert result.accepted_effort.energy_j.value == 3.0
+    assert not any("left out" in f.message for f in result.findings if f.code == "CL421")
+
+
+def test_a_failing_step_takes_no_rounds_from_the_others():
+    study = replace(STUDY, steps=(Step(name="b"), Step(name="c")))
+    broken = [run("c", e, repeat=i, status="failed", error="E: x") for i, e in enumerate(B[2:], start=3)]
+    runs = [*rounds("a", A), *rounds("b", B), *rounds("c", B[:2]), *broken]
+    result = compare_study(study, runs, Vector(), {})
+    assert by_name(result)["b"].vs_previous.n_rounds == len(B)
+    assert by_name(result)["b"].status == "accepted"
+    assert by_name(result)["c"].status == "failed"
+
+
+def unmeasured_gpu(step, energies):
+    part = Reading(component="gpu", energy_j=None, boundary="it", grade=None, method="none", state="unknown")
+    finding = Finding(code="CL101", severity="warning", message="GPU present but not measured")
+    return [replace(r, energy=(*r.energy, part), findings=(finding,)) for r in rounds(step, energies)]
+
+
+def test_a_part_of_the_energy_that_nobody_measured_gives_no_verdict():
+    runs = [*unmeasured_gpu("a", [100 * x for x in A]), *unmeasured_gpu("b", [20 * x for x in A])]
+    result = compare_study(STUDY, runs, Vector(), {})
+    step = result.steps[0]
+    assert (step.verdict, step.decision, step.reason) == ("inconclusive", "undetermined", "incomplete_energy")
+    ratio = step.vs_previous.ratio
+    assert (ratio.state, ratio.low, ratio.high) == ("unbounded", None, None)
+    assert ratio.value == pytest.approx(0.2)
+    assert (step.vs_previous.p_value, step.vs_previous.minimum_detectable) == (None, None)
+    assert "a part is unknown" in step.reasons[0]
+    assert [f.message for f in result.findings if f.code == "CL101"] == [
+        f"GPU present but not measured (in {2 * len(A)} of {2 * len(A)} runs)"
+    ]
+
+
+def test_findings_of_runs_that_differ_in_figures_are_told_once():
+    def noisy(r):
+        said = Finding(code="CL105", severity="warning", message=f"{r.run_id} covered in part")
+        return replace(r, findings=(said,))
+
+    result = compare_study(STUDY, [noisy(r) for r in (*rounds("a", A), *rounds("b", B))], Vector(), {})
+    found = [f.message for f in result.findings if f.code == "CL105"]
+    assert found == [f"a-1-variant covered in part (and alike, in {2 * len(A)} of {2 * len(A)} runs)"]
+
+
+@pytest.mark.parametrize("steps", [("b", "b"), ("a",), ("b", "a")])
+def test_a_name_that_stands_twice_is_refused(steps):
+    study = replace(STUDY, steps=tuple(Step(name=s) for s in steps))
+    with pytest.raises(ConfigError, match="named twice"):
+        compare_study(study, [*rounds("a", A), *rounds("b", B)], Vector(), {})
+
+
+def test_runs_outside_the_study_are_counted():
+    nameless = [replace(r, step=None, run_id=f"n{r.run_id}") for r in rounds("x", A)]
+    strange = rounds("other", A)
+    idle = [run("x", 1.0, role="idle")]
+    result = compare_study(
+        STUDY, [*rounds("a", A), *rounds("b", B), *nameless, *strange, *idle], Vector(), {}
+    )
+    found = [(f.severity, f.message) for f in result.findings if f.code == "CL423"]
+    assert found == [
+        ("warning", f"{len(A)} runs of the study name no step and are left out"),
+        ("info", f"{len(A)} runs name a step that the study does not (other), and are left out"),
+    ]
+
+
+def test_a_step_whose_optimizations_nobody_states_has_an_unknown_set():
+    silent = compare_study(STUDY, [*rounds("a", A), *rounds("b", B)], Vector(), {}).steps[0]
+    assert (silent.on, silent.on_known) == ((), False)
+    stated = compare_study(STUDY, [*rounds("a", A, on=()), *rounds("b", B, on=("q",))], Vector(), {}).steps[0]
+    assert (stated.on, stated.on_known) == (("q",), True)
+
+
+def test_the_effect_of_a_ladder_is_that_of_its_end():
+    result = demo_comparison()
+    assert result.total_effect == by_name(result)["static-int8"].vs_baseline
+    nothing = compare_study(STUDY, [*rounds("a", A), *rounds("b", [2 * x for x in A])], Vector(), {})
+    assert nothing.total_effect is None
+
+
+def test_an_energy_of_unknown_width_has_no_interval_however_many_rounds():
+    """Scatter tells the random part alone."""
+    result = compare_study(STUDY, [*rounds("a", A), *rounds("b", B)], Vector(), {})
+    energy = result.baseline_metrics.energy_per_unit_j
+    assert (energy.low, energy.high) == (None, None)
+    assert any(f.code == "CL426" and "of a, b is" in f.message for f in result.findings)
+    single = compare_study(STUDY, [run("a", 1.0), run("b", 0.5)], vector(), {})
+    for amount in (single.baseline_amounts.energy_j, single.baseline_amounts.emissions_location_kg):
+        assert (amount.low, amount.high) == (None, None)
+
+
+def test_quality_that_changes_from_round_to_round_is_said():
+    def with_accuracy(runs, values):
+        return [
+            replace(r, quality=(Quality(name="accuracy", value=v, n=100, outcomes_sha256=f"h{v}"),))
+            for r, v in zip(runs, values, strict=True)
+        ]
+
+    gate = Gate(name="accuracy", metric="accuracy", kind="max_loss", limit=0.05)
+    step = rounds("b", B)
+    runs = [
+        *with_accuracy(rounds("a", A), [0.9] * len(A)),
+        *with_accuracy(step, [0.9, *[0.5] * (len(B) - 1)]),
+    ]
+    scores = {"h0.9": [1] * 90 + [0] * 10, "h0.5": [1] * 50 + [0] * 50}
+    result = compare_study(replace(STUDY, gates=(gate,)), runs, Vector(), scores)
+    assert (result.steps[0].gates[0].outcome, result.steps[0].decision) == ("fail", "reject")
+    assert [f.subject for f in result.findings if f.code == "CL424"] == ["b"]
+    graded = {**scores, "h0.9": [0.9] * 100, "h0.5": [0.5] * 100}
+    result = compare_study(replace(STUDY, gates=(gate,)), runs, Vector(), graded)
+    assert result.steps[0].decision != "adopt"
+    assert {f.subject for f in result.findings if f.code == "CL425"} == {"a", "b"}

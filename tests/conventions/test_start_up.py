@@ -54,3 +54,14 @@ def test_help_loads_no_heavy_library():
         "assert CliRunner().invoke(app, ['--help']).exit_code == 0"
     )
     assert loaded(code).isdisjoint(HEAVY_FOR_HELP)
+
+
+def test_a_public_name_is_not_replaced_by_the_room_of_its_name():
+    code = (
+        "import carbonlens, carbonlens.compare.study, carbonlens.app.report\n"
+        "from carbonlens.compare.study import compare_study\n"
+        "assert callable(carbonlens.compare) and callable(carbonlens.report), carbonlens.compare\n"
+        "first = carbonlens.compare\n"
+        "assert carbonlens.compare is first"
+    )
+    loaded(code)

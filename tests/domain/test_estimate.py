@@ -130,3 +130,40 @@ def test_no_interval_is_infinite_or_nan(value, u):
     assert math.isfinite(low)
     assert low >= 0
     assert not math.isnan(high)
+
+
+NO_WIDTH = Estimate(value=10.0, unit="J", bounds=(None, None))
+STATED = Estimate(value=10.0, unit="J", bounds=(8.0, 12.5))
+SURE = Estimate(value=3.0, unit="J", u_random=0.1)
+
+
+@pytest.mark.parametrize("part", [NO_WIDTH, STATED])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda p: add([p, SURE], "J"),
+        lambda p: add([SURE, p], "J"),
+        lambda p: p.minus(SURE),
+        SURE.minus,
+        lambda p: p.times(SURE, "J2"),
+        lambda p: SURE.times(p, "J2"),
+        lambda p: add([p, SURE], "J").scale(2.0, "J"),
+    ],
+)
+def test_an_unknown_width_never_becomes_a_width(part, made):
+    result = made(part)
+    assert result.value is not None
+    assert (result.low, result.high) == (None, None)
+
+
+def test_an_exact_value_is_no_unknown_width():
+    exact = Estimate(value=5.0, unit="J", bounds=(5.0, 5.0))
+    assert add([exact, SURE], "J").high == pytest.approx(normal_interval(8.0, 0.1, signed=False)[1])
+    assert not Estimate(value=5.0, unit="J").has_unknown_width
+    assert not unknown("J").has_unknown_width
+
+
+def test_a_sum_without_any_grade_has_none():
+    plain = Estimate(value=1.0, unit="J")
+    assert add([plain, plain], "J").grade is None
+    assert combined_grade([(None, 1.0), (None, 0.0)]) is None

@@ -44,7 +44,7 @@ def test_two_plain_rows(tmp_path):
         f"\n\n{HEAD}\n\n{BODY}\n\n".encode(),
         f"{HEAD}\n{BODY}\n".encode("utf-16"),
         f"{HEAD}\n{BODY}\n".replace(",", ";").replace("100.5", "100,5").encode(),
-        f"{HEAD}\n{BODY}\n".replace(",", "\t").encode(),
+        f"{HEAD}\n{BODY}\n".replace(",", "\t").replace("100.5", "100,5").encode(),
         f"{HEAD}\n{HEAD}\n{BODY}\n".encode(),
         f"{HEAD}\n{BODY}\n".replace(",", " , ").encode(),
         f"{HEAD.upper()}\n{BODY}\n".encode(),
@@ -96,6 +96,9 @@ def test_unknown_energy_is_kept_as_unknown_never_zero(tmp_path, word):
         ("x,s,b,inf,1,it,B", "not finite"),
         ("x,s,b,1e30,1,it,B", "plausible"),
         ("x,s,b,5,-1,it,B", "below 0"),
+        ("x,s,b,1e-7,1,it,B", "finer than a microjoule"),
+        ("x,s,b,5,1e-400,it,B", "plausible"),
+        ("x,s,b,1_000,1,it,B", "no number"),
         (",s,b,5,1,it,B", "no run_id"),
         ("x,,b,5,1,it,B", "no study"),
         ("x,s,,5,1,it,B", "neither step nor on"),
@@ -190,4 +193,14 @@ def test_no_content_crashes_or_loses_rows_silently(tmp_path_factory, tail, cut):
         extract = RunTableImporter().read(file)
     except InputFileError:
         return
-    assert len(extract.runs) + extract.rows_rejected == extract.rows
+    assert len(extract.runs) + extract.rows_rejected + extract.rows_repeated == extract.rows
+
+
+def test_an_open_quote_does_not_swallow_rows_silently(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text(f'{HEAD}\na,s,"b,1,1,it,B\nc,s,b,2,1,it,B\n')
+    try:
+        extract = RunTableImporter().read(file)
+    except InputFileError:
+        return
+    assert extract.rows_rejected == 1

@@ -286,3 +286,21 @@ def test_a_signal_while_the_run_is_sealed_does_not_lose_it(tmp_path):
     # Once the run is recorded a signal may end the wrapper as it ends any process.
     assert process.returncode in (55, -signal.SIGTERM)
     assert (only_run(tmp_path).status, only_run(tmp_path).exit_code) == ("failed", 55)
+
+
+def test_a_signal_the_command_may_not_be_sent_does_not_end_the_wrapper(tmp_path):
+    if os.getuid() != 0:
+        pytest.skip("needs root to run a command of another user")
+    # The wrapper without its rights, the command with them: as with sudo.
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom carbonlens.instrument import child\n"
+        "read, write = os.pipe()\n"
+        "with child.held_signals() as held:\n"
+        "    pid = child._spawn(['sh', '-c', 'echo up; sleep 0.6; exit 9'], dict(os.environ), frozenset())\n"
+        "    os.setresuid(65534, 65534, 65534)\n"
+        "    os.kill(os.getpid(), 15)\n"
+        "    status = child._wait(pid, held.waited_for, frozenset())\n"
+        "print(os.waitstatus_to_exitcode(status))\n"
+    )
+    done = python(code, tmp_path)
+    assert done.stdout.split() == ["up", "9"], done.stderr

@@ -107,3 +107,44 @@ def test_a_folder_that_cannot_be_made_is_an_os_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         JournalWriter(tmp_path / "file" / "journal", HEAD)
+
+
+def open_files():
+    import os
+
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+
+def test_a_header_that_cannot_be_encoded_leaves_no_file_and_nothing_open(tmp_path):
+    import msgspec
+    import numpy as np
+
+    wrong = header(run=msgspec.structs.replace(HEAD.run, repeat=np.int64(1)))
+    before = open_files()
+    with pytest.raises(TypeError):
+        JournalWriter(tmp_path, wrong)
+    assert (list(tmp_path.iterdir()), open_files()) == ([], before)
+
+
+def test_a_disk_that_is_full_at_the_header_leaves_no_file_and_nothing_open(tmp_path):
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = open_files()
+    # Room for a part of the header: the disk takes that, and refuses the rest.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(LINES[0]) // 2, limit[1]))
+    try:
+        with pytest.raises(OSError, match="large"):
+            JournalWriter(tmp_path, HEAD)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert (list(tmp_path.iterdir()), open_files()) == ([], before)
+
+
+def test_a_close_while_another_thread_writes_leaves_the_file_to_it(tmp_path):
+    writer = JournalWriter(tmp_path, HEAD)
+    with writer._lock:
+        writer.close()
+    writer.append(LOOKS[0])
+    assert len(read(writer.path).samples) == 1
+    writer.close()

@@ -139,3 +139,12 @@ def test_leaving_twice_does_no_harm(lineage):
     lineage.enter(OUTER, None)
     lineage.leave(OUTER)
     assert lineage.leave(OUTER) is False
+
+
+def test_a_parent_that_is_taken_out_of_the_environment_is_forgotten(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "01a21f7d-66a9-73bb-b1ee-43cbbb5813c7")
+    lineage = Lineage()
+    lineage.enter("01a21f7d-66a9-73bb-b1ee-43cbbb5813c8", lineage.parent())
+    lineage.leave("01a21f7d-66a9-73bb-b1ee-43cbbb5813c8")
+    monkeypatch.delenv(VARIABLE)
+    assert lineage.parent() is None

@@ -125,3 +125,53 @@ def test_steal_is_unknown_without_the_file(tmp_path):
 
 def test_resident_memory_is_below_its_peak():
     assert 1_000_000 < process_time.rss_bytes() <= process_time.peak_rss_bytes() * 1.1
+
+
+LEAVING = """
+import os, sys, time
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.setsid()
+        def burn(s):
+            end = time.process_time() + s
+            while time.process_time() < end: pass
+        burn(0.4)
+        open(sys.argv[1] + '/first', 'w').close()
+        while not os.path.exists(sys.argv[1] + '/go'): time.sleep(0.01)
+        burn(0.3)
+        open(sys.argv[1] + '/second', 'w').close()
+        while not os.path.exists(sys.argv[1] + '/end'): time.sleep(0.01)
+        os._exit(0)
+    while not os.path.exists(sys.argv[1] + '/leave'): time.sleep(0.01)
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_a_descendant_that_leaves_the_tree_stays_counted(tmp_path):
+    def wait_for(condition):
+        end = time.monotonic() + 10
+        while not condition():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+    clock = TreeClock(include_self=False)
+    before = clock.read()
+    with subprocess.Popen([sys.executable, "-c", LEAVING, str(tmp_path)]) as shell:
+        wait_for((tmp_path / "first").exists)
+        assert clock.read() - before >= 0.38
+        (tmp_path / "leave").touch()
+        shell.wait(10)
+        # Its parent is gone and it belongs to init; it works on, and then it ends.
+        assert clock.read() - before >= 0.38
+        (tmp_path / "go").touch()
+        wait_for((tmp_path / "second").exists)
+        assert clock.read() - before >= 0.68
+        worker = next(iter(pid for pid in clock._seen if process_cpu_s(pid) is not None))
+        (tmp_path / "end").touch()
+        wait_for(lambda: process_cpu_s(worker) is None)
+    lost = clock.read()
+    # What comes later is not swallowed by what was lost.
+    subprocess.run([sys.executable, "-S", "-c", BURN.format(0.2)], check=True)
+    assert 0.2 <= clock.read() - lost < 0.35
+    assert 0.88 <= clock.read() - before < 1.4

@@ -62,6 +62,10 @@ def test_an_evaluation_without_a_number_is_kept_as_none():
         (lambda r: r.add_quality("acc", object(), None, None, higher_is_better=True), "quality acc"),
         (lambda r: r.add_quality("acc", float("nan"), None, None, higher_is_better=True), "quality acc"),
         (lambda r: r.add_quality("acc", None, None, ["right"], higher_is_better=True), "quality acc"),
+        (lambda r: r.add_quality("f1", None, None, [0.9, 0.8, 0.95], higher_is_better=True), "quality f1"),
+        (lambda r: r.add_quality("f1", None, None, [1, 0, 2], higher_is_better=True), "quality f1"),
+        (lambda r: r.add_quality("f1", 0.5, 2.5, None, higher_is_better=True), "quality f1"),
+        (lambda r: r.describe_model(10.5, None), "model"),
         (lambda r: r.add_latencies([1.0, -2.0]), "latencies"),
         (lambda r: r.add_latencies(3.0), "latencies"),
         (lambda r: r.add_latencies(["slow"]), "latencies"),
@@ -82,3 +86,19 @@ def test_the_model_is_described_in_parts():
     recorder.describe_model(None, 5)
     facts = final(recorder)
     assert (facts.model_bytes, facts.macs_per_unit) == (1000, 5)
+
+
+def test_outcomes_are_exactly_0_or_1_in_whatever_type():
+    recorder = Recorder()
+    recorder.add_quality("a", None, None, [True, 0.0, np.float32(1), Decimal(0)], higher_is_better=True)
+    (quality,) = final(recorder).quality
+    assert (quality.value, quality.n, quality.outcomes_sha256) == (0.5, 4, "hash of 2/4")
+
+
+def test_a_value_beside_outcomes_that_are_scores_is_kept_without_them():
+    recorder = Recorder()
+    recorder.add_quality("f1", 0.88, 3, [0.9, 0.8, 0.95], higher_is_better=True)
+    facts = final(recorder)
+    (quality,) = facts.quality
+    assert (quality.value, quality.n, quality.outcomes_sha256) == (0.88, 3, None)
+    assert [(f.code, f.subject) for f in facts.findings] == [("CL110", "quality f1 outcomes")]

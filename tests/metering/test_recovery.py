@@ -38,7 +38,14 @@ def test_a_dead_writers_run_is_sealed_up_to_its_last_sample(folder, ledger):
     found = recover(folder)
     assert [d.run.run_id for d in found.recovered] == [run_id]
     (run,) = runs(ledger)
-    assert (run.run_id, run.status, run.duration_s, run.coverage) == (run_id, "recovered", 2.0, 1.0)
+    assert (run.run_id, run.status, run.duration_s) == (run_id, "recovered", 2.0)
+    # Nobody knows how long it went on: a lower bound, never a complete measurement.
+    assert (run.coverage, run.lost_s) == (None, None)
+    assert (run.energy[0].state, run.total_energy.state, run.total_energy.high) == (
+        "unbounded",
+        "unbounded",
+        None,
+    )
     assert run.end_us == run.start_us + 2_000_000
     assert float(run.energy[0].energy_j) == pytest.approx(2.0 * this_curve().full_w_per_thread)
     assert run.units == 7
@@ -171,3 +178,28 @@ def test_a_live_run_taken_for_dead_supersedes_its_recovery(ledger):
     assert later.run.run_id != run.run_id
     assert later.run.supersedes == run.run_id
     assert len(runs(ledger)) == 2
+
+
+def test_a_journal_that_can_never_be_sealed_is_set_aside_and_the_others_are_sealed(folder, ledger):
+    import msgspec
+
+    absurd = msgspec.structs.replace(header().run, start_us=10**18, run_id="0-absurd")
+    write(folder, header(ledger, run=absurd, start_ticks=1), look(0, 1.0), look(1, 2.0))
+    endless = msgspec.structs.replace(header().run, run_id="0-endless")
+    write(folder, header(ledger, run=endless, start_ticks=1), look(0, 1.0), look(1e12, 2.0))
+    run_id, _ = orphan(folder, ledger)
+    found = recover(folder)
+    assert {f.name for f in found.damaged} == {"0-absurd.jsonl", "0-endless.jsonl"}
+    assert [d.run.run_id for d in found.recovered] == [run_id]
+    assert recover(folder).damaged == ()
+
+
+def test_a_journal_of_another_version_is_left_to_its_own(folder, ledger):
+    import msgspec
+
+    later = msgspec.structs.replace(header(ledger, start_ticks=1), version=2)
+    path = write(folder, later, look(0, 1.0), look(1, 2.0))
+    make_silent(path)
+    found = recover(folder)
+    assert (found.recovered, found.running, found.damaged) == ((), (), ())
+    assert path.exists()

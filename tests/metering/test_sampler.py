@@ -75,3 +75,31 @@ def test_a_fork_leaves_the_childs_sampler_empty():
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert not session.abandoned
     process_sampler().remove(session)
+
+
+def test_a_session_that_raises_does_not_end_the_others_sampler():
+    from carbonlens.metering import sampler as module
+
+    class Session:
+        def __init__(self, fails):
+            self.fails = fails
+            self.looks = 0
+
+        def sample(self):
+            self.looks += 1
+            if self.fails:
+                raise RuntimeError("odd")
+
+        sync = abandon = sample
+
+    bad, good = Session(True), Session(False)
+    own = module.Sampler()
+    own.add(bad)
+    own.add(good)
+    end = time.monotonic() + 5
+    while min(bad.looks, good.looks) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    own.remove(bad)
+    own.remove(good)
+    assert good.looks >= 2
+    assert bad.looks >= 2

@@ -121,7 +121,8 @@ def test_a_wrap_is_exact():
 
 def test_a_reset_is_not_covered_and_bounds_from_below():
     rows = [(0, (0.0,), (900.0,)), (5, (1.0,), (1.0,)), (10, (2.0,), (31.0,))]
-    result = sealed([MODEL, rapl(("package-0", "cpu"), max_range=None)], rows)
+    rows = [(t, counter) for t, _, counter in rows]
+    result = sealed([rapl(("package-0", "cpu"), max_range=None)], rows)
     cpu = result.readings[0]
     assert (cpu.energy_j, cpu.state, cpu.covered_s) == (Decimal("30.000000"), "unbounded", 5.0)
     assert "CL105" in codes(result)
@@ -136,8 +137,8 @@ def test_a_failed_reading_between_good_ones_costs_nothing():
 
 
 def test_a_counter_that_dies_is_a_lower_bound_up_to_its_last_reading():
-    rows = [(0, (0.0,), (1.0,)), (4, (0.5,), (5.0,)), (10, (1.0,), None)]
-    result = sealed([MODEL, PACKAGE], rows)
+    rows = [(0, (1.0,)), (4, (5.0,)), (10, None)]
+    result = sealed([PACKAGE], rows)
     assert (result.readings[0].energy_j, result.readings[0].state) == (Decimal("4.000000"), "unbounded")
     assert result.covered_s == 4.0
 
@@ -145,6 +146,8 @@ def test_a_counter_that_dies_is_a_lower_bound_up_to_its_last_reading():
 def test_without_any_counter_reading_the_model_stands_in():
     result = sealed([MODEL, PACKAGE], [(0, (0.0,), None), (10, (3.0,), None)])
     assert [(r.component, r.grade, r.boundary) for r in result.readings] == [("cpu", "D", "it")]
+    assert codes(result) == ["CL114"]
+    assert "rapl gave no reading" in result.findings[0].message
 
 
 def test_memory_alone_is_not_mixed_with_a_whole_server_figure():
@@ -155,8 +158,8 @@ def test_memory_alone_is_not_mixed_with_a_whole_server_figure():
 
 
 def test_one_of_two_packages_is_a_lower_bound():
-    rows = [(0, (0.0,), (1.0, 1.0, 1.0)), (10, (3.0,), (11.0, None, 2.0))]
-    cpu = sealed([MODEL, SERVER], rows).readings[0]
+    rows = [(0, (1.0, 1.0, 1.0)), (10, (11.0, None, 2.0))]
+    cpu = sealed([SERVER], rows).readings[0]
     assert (cpu.energy_j, cpu.state) == (Decimal("10.000000"), "unbounded")
 
 
@@ -188,3 +191,37 @@ def test_an_unknown_family_is_said():
     assert codes(result) == ["CL102"]
     assert "Strange CPU" in result.findings[0].message
     assert "3.8" in result.findings[0].message
+
+
+def test_a_counter_that_covers_little_gives_way_to_the_complete_model():
+    rows = [(0, (0.0,), (0.0,)), (1, (0.3,), (100.0,)), (10, (3.0,), None)]
+    result = sealed([MODEL, PACKAGE], rows)
+    (cpu,) = result.readings
+    assert (cpu.grade, cpu.state, cpu.energy_j) == ("D", "known", Decimal("6.000000"))
+    assert codes(result) == ["CL114"]
+    assert "1 s of 10 s" in result.findings[0].message
+    assert result.covered_s == 10.0
+
+
+def test_a_counter_that_covers_nearly_all_stays_the_better_evidence():
+    rows = [(0, (0.0,), (0.0,)), (9.5, (2.9,), (100.0,)), (10, (3.0,), None)]
+    result = sealed([MODEL, PACKAGE], rows)
+    assert (result.readings[0].grade, result.readings[0].state) == ("B", "unbounded")
+    assert "CL114" not in codes(result)
+
+
+def test_watts_that_cannot_be_turned_into_energy_are_unknown_and_never_zero():
+    info = SensorInfo(
+        name="meter",
+        kind="instant",
+        unit="W",
+        scope="board",
+        boundary="it",
+        grade="C",
+        update_period_s=0.1,
+        channels=(Channel(device="gpu-0", component="cpu"),),
+        method="power",
+    )
+    result = sealed([info], [(0, (300.0,)), (10, (300.0,))])
+    assert (result.readings[0].energy_j, result.readings[0].state) == (None, "unknown")
+    assert "CL115" in codes(result)

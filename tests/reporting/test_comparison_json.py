@@ -114,3 +114,18 @@ def test_extreme_energies_stay_json():
     zero = shape(lattice({"": 0.0, "X": 5.0}))
     assert zero["steps"][0]["vs_previous"]["ratio"]["value"] is None
     assert zero["steps"][0]["savings"]["energy_j"]["value"] == -5.0
+
+
+def test_an_unstated_set_of_optimizations_is_null():
+    got = shape(demo_comparison())
+    assert {s["on"] for s in got["steps"]} == {None}
+    steps = [run("baseline", 2.0, on=()), run("q", 1.0, on=("q",))]
+    stated = shape(compare_study(study_from_runs(steps), steps, Vector(), {}))
+    assert [s["on"] for s in stated["steps"]] == [["q"]]
+
+
+def test_the_total_states_its_change():
+    got = shape(demo_comparison())
+    assert got["total"]["vs_baseline"] == got["steps"][3]["vs_baseline"]
+    full = shape(lattice({"": 200, "X": 200, "Y": 120, "XY": 90}))["total"]["vs_baseline"]
+    assert full["ratio"]["value"] == pytest.approx(0.45)

@@ -1,0 +1,112 @@
+"""What the user said about a run when asking to track it, as a record takes it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast, get_args
+
+import msgspec
+
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.run import Run
+from carbonlens.domain.units import Role
+from carbonlens.ledger.location import locate
+from carbonlens.ledger.store import Ledger
+from carbonlens.metering import findings
+from carbonlens.metering.deposit import fallback_ledger
+from carbonlens.metering.job import this_job
+from carbonlens.metering.recorder import whole_of
+from carbonlens.metering.session import new_run
+from carbonlens.metering.wording import arguments_sha256, error_text, plain
+
+T = TypeVar("T")
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user said about the run when asking to track it."""
+
+    step: str | None = None
+    study: str | None = None
+    role: str | None = None
+    unit: str | None = None
+    job_id: str | None = None
+    repeat: int | None = None
+    tags: Mapping[str, str] | None = None
+    ledger: str | Path | Ledger | None = None
+    on: Sequence[str] | str | None = None
+    workload: str | None = None
+    zone: str | None = None
+    site: str | None = None
+    hardware: str | None = None
+
+
+def described(request: Request, parent: str | None, notes: list[Finding]) -> Run:
+    """Return the running record with everything that is known beforehand."""
+    job = this_job()
+    argv = [str(a) for a in getattr(sys, "argv", ())]
+    run = new_run(
+        "track",
+        program=plain(Path(argv[0]).name) if argv and argv[0] else None,
+        args_sha256=arguments_sha256(argv[1:]),
+    )
+
+    def said(field: str, convert: Callable[[Any], T] = plain) -> T | None:  # type: ignore[assignment]
+        return said_of(request, field, convert, notes)
+
+    return msgspec.structs.replace(
+        run,
+        job_id=said("job_id") or job.job_id,
+        parent_run_id=parent,
+        attempt=job.attempt,
+        rank=job.rank,
+        role=_role(request, notes),
+        study=said("study"),
+        step=said("step"),
+        on=said("on", _optimizations),
+        repeat=said("repeat", whole_of),
+        unit=said("unit"),
+        workload=said("workload"),
+        zone=said("zone"),
+        site=said("site"),
+        hardware=said("hardware") or run.hardware,
+        tags=said("tags", lambda tags: {plain(k): plain(v) for k, v in tags.items()}) or {},
+    )
+
+
+def said_of(request: Request, field: str, convert: Callable[[Any], T], notes: list[Finding]) -> T | None:
+    """Return what the user said of a field, as the record takes it; else ``None`` and a Finding."""
+    value = getattr(request, field)
+    if value is None:
+        return None
+    try:
+        return convert(value)
+    except Exception as error:  # noqa: BLE001  # law 8: whatever the user's own object raises
+        notes.append(findings.record_ignored(field, error_text(error)[:200]))
+        return None
+
+
+def _optimizations(on: Sequence[str] | str) -> tuple[str, ...]:
+    return tuple(plain(o) for o in (on.split("+") if isinstance(on, str) else on) if o)
+
+
+def _role(request: Request, notes: list[Finding]) -> Role:
+    if request.role is None:
+        return "variant" if request.step is not None else "other"
+    role = said_of(request, "role", plain, notes)
+    if role in get_args(Role):
+        return cast("Role", role)
+    if role is not None:
+        notes.append(findings.record_ignored("role", f"'{role}' is none of {', '.join(get_args(Role))}"))
+    return "other"
+
+
+def ledger_path(explicit: str | Path | Ledger | None, notes: list[Finding]) -> tuple[Path, str | None]:
+    """Return the ledger to write to, and why it is not the one that was meant."""
+    try:
+        return (explicit.path.absolute() if isinstance(explicit, Ledger) else locate(explicit)), None
+    except Exception as error:  # noqa: BLE001  # law 8: no home of a user, no such folder, no path at all
+        reason = error_text(error)
+        notes.append(findings.written_elsewhere(reason))
+        return fallback_ledger(), reason

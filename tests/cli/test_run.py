@@ -1,0 +1,74 @@
+"""``carbonlens run``: the command's own exit code, whatever becomes of our words."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+
+def run(shell, *arguments, redirect="", **env):
+    """Run the command line below a shell that redirects its streams."""
+    line = [sys.executable, "-m", "carbonlens.cli.main", "run", *arguments]
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirect}', "sh", *line],
+        cwd=shell.folder,
+        # Buffered, as outside of tests: what is not flushed is lost.
+        env={**shell.env, "PYTHONUNBUFFERED": "", **env},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "redirect", ["2>&-", "2>/dev/full", ">&-", ">/dev/full", ">/dev/full 2>&1", ">&- 2>&-"]
+)
+@pytest.mark.parametrize("json_option", [(), ("--json",)])
+def test_the_exit_code_passes_through_when_nothing_can_be_printed(shell, redirect, json_option):
+    done = run(shell, *json_option, "--", "sh", "-c", "exit 7", redirect=redirect)
+    assert done.returncode == 7, done.stderr
+
+
+def test_a_death_by_signal_passes_through_when_nothing_can_be_printed(shell):
+    done = run(shell, "--", "sh", "-c", "kill -TERM $$", redirect="2>/dev/full")
+    assert done.returncode == -signal.SIGTERM
+
+
+def test_the_json_of_a_command_that_died_by_a_signal_is_whole(shell):
+    done = run(shell, "--json", "--", "sh", "-c", "kill -TERM $$")
+    assert done.returncode == -signal.SIGTERM
+    assert json.loads(done.stdout)["run"]["status"] == "failed"
+
+
+def test_a_run_that_was_kept_is_called_saved(shell):
+    done = run(shell, "--", "true")
+    assert "saved run" in done.stderr
+    assert done.returncode == 0
+
+
+def test_a_run_that_was_kept_nowhere_is_not_called_saved(shell):
+    (shell.folder / ".carbonlens").write_text("a file where the folder should be")
+    (shell.folder / "state" / "carbonlens").mkdir(parents=True)
+    (shell.folder / "state" / "carbonlens" / "ledger").write_text("another one")
+    done = run(shell, "--", "true")
+    assert done.returncode == 0
+    assert "saved run" not in done.stderr
+    assert "not saved" in done.stderr
+
+
+def test_a_ledger_that_is_no_place_does_not_stop_the_command(shell):
+    done = run(shell, "--", "sh", "-c", "echo ran; exit 3", CARBONLENS_LEDGER="~nosuchuser/x")
+    assert (done.returncode, done.stdout) == (3, "ran\n")
+    assert "no ledger was found" in done.stderr
+    kept = list((shell.folder / "state" / "carbonlens" / "ledger").rglob("*.json"))
+    assert len(kept) == 1
+    assert "CL112" in kept[0].read_text()
+
+
+def test_a_label_that_is_no_utf8_does_not_cost_the_run(shell):
+    done = run(shell, "--step", "caf\udce9", "--tag", "k=\udce9", "--", "true")
+    assert done.returncode == 0
+    assert "saved run" in done.stderr
