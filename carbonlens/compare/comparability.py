@@ -9,6 +9,7 @@ from typing import Final
 from carbonlens.compare.arms import Arm
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
+from carbonlens.domain.study import Study
 from carbonlens.errors import IncomparableError
 
 _STEAL_SHARE: Final = 0.10
@@ -19,7 +20,7 @@ _FIELDS: Final[tuple[tuple[str, Callable[[Run], str | None], str], ...]] = (
     ("boundary", lambda r: r.boundary, "measure all arms at one boundary (device, it or facility)"),
     ("workload", lambda r: r.workload, "run the same workload in all arms"),
     ("hardware", lambda r: r.hardware, "run all arms on the same hardware"),
-    ("host", lambda r: r.host_id, "run all arms on the same hosts"),
+    ("host", lambda r: r.machine_id or r.host_id, "run all arms on the same hosts"),
     ("currency", lambda r: None if r.cost is None else r.cost.currency, "state all costs in one currency"),
 )
 _ONE_VALUE: Final = frozenset({"unit", "boundary", "currency"})
@@ -43,6 +44,22 @@ def check(arms: Sequence[Arm], study: str) -> tuple[Finding, ...]:
         _refuse_differing(field, values, arms, study, mend)
         findings.extend(_unstated(field, read, values, arms, study, mend))
     return (*findings, *_components(arms))
+
+
+def refuse_other_unit(arms: Sequence[Arm], study: Study) -> None:
+    """Refuse runs that count in another unit than the study says.
+
+    Raises:
+        IncomparableError: If a run states a unit other than the study's.
+    """
+    for arm in arms:
+        for run in arm.runs:
+            if run.unit is not None and run.unit != study.unit:
+                raise IncomparableError(
+                    f"the study counts in {study.unit!r}, run {run.run_id} of {arm.name!r} in {run.unit!r}",
+                    where=study.name,
+                    mend="state one functional unit in the study and the runs",
+                )
 
 
 def noise(arms: Sequence[Arm]) -> tuple[Finding, ...]:

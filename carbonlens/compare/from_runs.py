@@ -44,7 +44,7 @@ def study_from_runs(runs: Sequence[Run], name: str | None = None) -> Study:
         raise SelectionError(
             "no run has every optimization off, so there is no baseline",
             where=name,
-            mend="measure the baseline, or choose one with --baseline",
+            mend="measure the baseline: a run with every optimization off",
         )
     baseline = empty[0] if empty else steps[0]
     others = [s for s in steps if s is not baseline]

@@ -9,7 +9,7 @@ from carbonlens.compare import ladder, lattice
 from carbonlens.compare.about import about_quality, of_runs
 from carbonlens.compare.arms import Arm, complete_rounds
 from carbonlens.compare.break_even import break_evens
-from carbonlens.compare.comparability import check, noise
+from carbonlens.compare.comparability import check, noise, refuse_other_unit
 from carbonlens.compare.contrast import total_of
 from carbonlens.compare.grouping import StepRuns, build_arm, group, is_per_run
 from carbonlens.compare.material import Material, Outline, effort_of, total_effort
@@ -96,6 +96,7 @@ def _material(
         )
     failed = {n for n, g in groups.items() if n != study.baseline and g.has_failed}
     arms, of_rounds = complete_rounds(built, failed)
+    refuse_other_unit(arms, study)
     findings += of_rounds + check(arms, study.name) + noise(arms) + _about_arms(arms, vector)
     efforts, of_effort = _all_efforts(groups, vector)
     material = Material(

@@ -149,6 +149,8 @@ def _spawn(argv: Sequence[str], environ: Mapping[str, str], mask: frozenset[int]
     Raises:
         OSError: If it cannot be started.
     """
+    if not argv[0]:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
     restored = [s for s in _RESTORED if signal.getsignal(s) == signal.SIG_IGN]
     try:
         return os.posix_spawnp(argv[0], list(argv), environ, setsigmask=mask, setsigdef=restored)

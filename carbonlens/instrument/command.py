@@ -13,6 +13,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.errors import UsageError
 from carbonlens.instrument.child import ChildEnd, held_signals, run_child, subreaper
+from carbonlens.ledger.location import LEDGER_VARIABLE
 from carbonlens.metering import findings
 from carbonlens.metering.deposit import Deposit
 from carbonlens.metering.job import this_job
@@ -94,6 +95,8 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
             )
             session = _started(run, ledger, units, notes)
             environ[VARIABLE] = run.run_id
+            # What the command tracks itself belongs beside this run.
+            environ[LEDGER_VARIABLE] = str(ledger)
         except Exception as error:  # noqa: BLE001  # law 8: the command runs, measured or not
             fault = error_text(error)
         end = run_child(argv, environ, held)

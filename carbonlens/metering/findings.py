@@ -42,11 +42,11 @@ def whole_machine_counter(what: str) -> Finding:
 
 
 def memory_unmeasured() -> Finding:
-    """No counter for memory beside the package's: the total is a lower bound."""
+    """No counter for memory beside the package's: the figure is the package alone."""
     return Finding(
         code="CL104",
         severity="warning",
-        message="the machine has no memory energy counter: memory is unknown and the total is a lower bound",
+        message="the machine has no memory energy counter: the figure is the processor package alone",
         mend="use a wall meter for a complete figure",
         subject="energy.ram",
     )

@@ -122,7 +122,7 @@ def seal(
     notes += _passed_over(sensors, parts, chosen, window_s)
     boundary: Boundary = chosen[0].info.boundary if chosen else "it"
     if readings and boundary == "device" and all(r.component != "ram" for r in readings):
-        readings.append(_nothing_known("ram", "no memory counter", "device"))
+        # The boundary is the device: the package's own figure is complete without memory.
         notes.append(findings.memory_unmeasured())
     if not readings:
         readings.append(_nothing_known("cpu", "no reading", boundary))

@@ -319,6 +319,7 @@ def new_run(instrument: str, *, program: str | None = None, args_sha256: str | N
         run_id=new_run_id(now_us // 1000),
         status="running",
         host_id=this_host().host_id,
+        machine_id=this_host().machine,
         start_us=now_us,
         hardware=hardware_name(),
         origin=Origin(

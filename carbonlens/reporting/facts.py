@@ -275,7 +275,9 @@ class Facts:
 
     def effect(self, step: StepResult, against: str, effect: Effect | None) -> Entry:
         """Enter the relative change of a step; ``against`` is ``previous`` or ``baseline``."""
-        estimate = unknown("1") if effect is None else change(effect.ratio)
+        # A ratio of lower bounds bounds nothing.
+        known = effect is not None and effect.ratio.state == "known"
+        estimate = change(effect.ratio) if effect is not None and known else unknown("1")
         return self.book.enter(
             f"step.{self.slug(step.step)}.change_vs_{against}",
             f"change of energy per unit of {self.name(step.step)} against {against}",
@@ -287,9 +289,12 @@ class Facts:
     def reduction(self) -> Entry:
         """Enter the headline: energy the accepted path saves, as a share of the baseline."""
         final, total, base = self.final, self.comparison.total, self.comparison.baseline_amounts
+        effect = self.comparison.total_effect
+        if effect is None and final is not None:
+            effect = final.vs_baseline
         estimate = unknown("1")
-        if final is not None and final.vs_baseline is not None:
-            estimate = reduction(final.vs_baseline.ratio)
+        if effect is not None and effect.ratio.state == "known":
+            estimate = reduction(effect.ratio)
         elif total is not None and base is not None:
             estimate = quotient(total.energy_j, base.energy_j)
         inputs = () if final is None else (f"step.{self.slug(final.step)}.change_vs_baseline",)

@@ -18,6 +18,7 @@ _WORDS = {
     "gate": "a gate fails",
     "gate_undetermined": "saves energy, but a gate is undetermined",
     "inconclusive": "the interval holds both a saving and a loss",
+    "incomplete_energy": "a part of its energy is not measured",
     "failed": "failed to run",
 }
 

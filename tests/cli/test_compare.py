@@ -128,3 +128,10 @@ def test_a_single_run_an_arm_is_inconclusive(shell, tmp_path):
     (step,) = shell.json("compare")["steps"]
     assert (step["verdict"], step["decision"]) == ("inconclusive", "undetermined")
     assert step["savings"]["energy_j"]["value"] == pytest.approx(4.0, rel=0.05)
+
+
+def test_a_study_file_with_another_unit_than_the_runs_is_refused(study, tmp_path):
+    (tmp_path / "study.toml").write_text(
+        '[study]\nname = "s"\nbaseline = "base"\nunit = "token"\n[[step]]\nname = "fast"\n'
+    )
+    assert "image" in study("compare", "--study", "study.toml", code=2).stderr

@@ -72,3 +72,15 @@ def test_a_label_that_is_no_utf8_does_not_cost_the_run(shell):
     done = run(shell, "--step", "caf\udce9", "--tag", "k=\udce9", "--", "true")
     assert done.returncode == 0
     assert "saved run" in done.stderr
+
+
+def test_an_empty_program_name_is_not_found(shell):
+    assert "not found" in shell("run", "--", "", code=127).stderr
+
+
+def test_what_the_command_tracks_lies_beside_its_run(shell):
+    code = "import carbonlens\nwith carbonlens.track('inner'): sum(range(10000))"
+    shell("run", "--ledger", "here", "--", sys.executable, "-c", code)
+    runs = shell.json("runs", "--ledger", "here")["runs"]
+    assert len(runs) == 2
+    assert sorted(r["parent_run_id"] is None for r in runs) == [False, True]

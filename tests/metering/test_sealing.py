@@ -106,11 +106,11 @@ def test_a_counter_outranks_the_model_and_keeps_the_cpu_time():
     assert total(result).state == "known"
 
 
-def test_packages_without_a_memory_counter_are_a_lower_bound():
+def test_packages_without_a_memory_counter_say_that_memory_is_left_out():
     result = sealed([MODEL, PACKAGE], [(0, (0.0,), (1.0,)), (10, (4.0,), (101.0,))])
-    assert [(r.component, r.state) for r in result.readings] == [("cpu", "known"), ("ram", "unknown")]
+    assert [(r.component, r.state) for r in result.readings] == [("cpu", "known")]
     assert "CL104" in codes(result)
-    assert total(result).state == "unbounded"
+    assert result.readings[0].boundary == "device"
 
 
 def test_a_wrap_is_exact():
