@@ -247,33 +247,22 @@ def _read_json(files: Iterable[Path]) -> tuple[list[Run], list[Finding]]:
 
 
 def _damaged(file: Path, reason: str) -> Finding:
-    return Finding(
-        code="CL501",
-        severity="error",
-        message=f"record cannot be read and is left out: {reason}",
-        file=str(file),
-        mend="restore the file from a copy",
-    )
+    text = f"record cannot be read and is left out: {reason}"
+    return _left_out("CL501", text, file, "restore the file from a copy")
 
 
 def _misnamed(file: Path, run_id: str) -> Finding:
-    return Finding(
-        code="CL504",
-        severity="warning",
-        message=f"a copy of run {run_id} under another name is left out, so that it counts once",
-        file=str(file),
-        mend="remove the copy",
-    )
+    text = f"a copy of run {run_id} under another name is left out, so that it counts once"
+    return _left_out("CL504", text, file, "remove the copy")
 
 
 def _newer(file: Path, version: int) -> Finding:
-    return Finding(
-        code="CL502",
-        severity="error",
-        message=f"record has schema version {version}, newer than {SCHEMA_VERSION}; it is left out",
-        file=str(file),
-        mend="upgrade carbonlens",
-    )
+    text = f"record has schema version {version}, newer than {SCHEMA_VERSION}; it is left out"
+    return _left_out("CL502", text, file, "upgrade carbonlens")
+
+
+def _left_out(code: str, text: str, file: Path, mend: str) -> Finding:
+    return Finding(code=code, severity="error", message=text, file=str(file), mend=mend)
 
 
 def _unwritable(place: Path, error: OSError) -> UnwritableError:

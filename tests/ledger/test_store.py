@@ -65,6 +65,15 @@ def test_damaged_records_are_findings_and_the_others_are_read(tmp_path):
     assert [f.code for f in view.findings] == ["CL501"] * 3
 
 
+def test_a_copy_of_a_record_counts_once(tmp_path):
+    ledger = Ledger(tmp_path)
+    file = ledger.append(make_run())
+    (file.parent / "copy.json").write_bytes(file.read_bytes())
+    view = ledger.view()
+    assert len(view.runs) == 1
+    assert [f.code for f in view.findings] == ["CL504"]
+
+
 def test_a_newer_schema_is_said_not_guessed(tmp_path):
     ledger = Ledger(tmp_path)
     ledger.append(make_run("new", schema_version=99))
