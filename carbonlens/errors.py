@@ -88,7 +88,7 @@ class MissingExtraError(CarbonlensError):
         self.package = package
         super().__init__(
             f"needs the extra '{extra}' ({package} is not installed)",
-            mend=f"pip install 'carbonlens[{extra}]'",
+            mend=f"pip install 'carbonlens[{extra}]', or '.[{extra}]' in a clone",
         )
 
 

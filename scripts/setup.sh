@@ -9,8 +9,10 @@ say() { printf '%s\n' "$*" >&2; }
 
 # Debian and Ubuntu package -> the file that tells it is there.
 need_packages() {
-  local missing=()
-  have() { { ldconfig -p 2>/dev/null || /sbin/ldconfig -p 2>/dev/null; } | grep -q "$1"; }
+  local missing=() libraries
+  # Read once: under pipefail, a grep that leaves a pipe early looks like a failure.
+  libraries=$(ldconfig -p 2>/dev/null || /sbin/ldconfig -p 2>/dev/null || true)
+  have() { grep -q "$1" <<<"$libraries"; }
   have 'libpango-1\.0\.so\.0' || missing+=(libpango-1.0-0)
   have 'libpangoft2-1\.0\.so\.0' || missing+=(libpangoft2-1.0-0)
   have 'libharfbuzz-subset\.so\.0' || missing+=(libharfbuzz-subset0)

@@ -30,11 +30,19 @@ def print_as_text(comparison: Comparison) -> None:
     for line in _table(comparison):
         output.say(line)
     for step in comparison.steps:
-        if step.error is not None:
-            output.say(output.clip(f"{step.step} failed: {step.error}", output.WIDTH))
+        for reason in _why_not(step):
+            output.say(output.clip(reason, output.WIDTH))
     for line in (*_total(comparison), *_break_even(comparison), _basis(comparison)):
         output.say(line)
     output.print_findings(comparison.findings)
+
+
+def _why_not(step: StepResult) -> list[str]:
+    """Return one line on a step that is not adopted."""
+    name = output.clip(step.step, _STEP_WIDTH)
+    if step.error is not None:
+        return [f"{name} failed: {step.error}"]
+    return [] if step.decision == "adopt" or not step.reasons else [f"{name}: {step.reasons[0]}"]
 
 
 def _table(comparison: Comparison) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Sequence
 
 import msgspec
@@ -66,6 +67,9 @@ def print_findings(findings: Sequence[Finding], *, most: int = 3) -> None:
     for finding in shown[:most]:
         place = f"{finding.file}:{finding.line or ''} ".replace(": ", " ") if finding.file else ""
         mend = f" ({finding.mend})" if finding.mend else ""
-        note(f"{finding.code} {finding.severity}: {clean(place)}{clean(finding.message)}{mend}")
+        text = f"{finding.code} {finding.severity}: {clean(place)}{clean(finding.message)}{mend}"
+        for line in textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_long_words=False):
+            note(line)
     if len(shown) > most:
-        note(f"... and {len(shown) - most} more findings (--json lists all)")
+        rest = len(shown) - most
+        note(f"... and {rest} more {'warning' if rest == 1 else 'warnings'} (--json lists all)")

@@ -39,7 +39,8 @@ def _print(result: CommandResult, run: Run, *, json: bool) -> None:
     printed = fmt.energy(total)
     grade = f", grade {total.grade}" if total.grade else ""
     is_saved = result.stored is not None and result.stored.ledger is not None
-    end = f"saved run {run.run_id}" if is_saved else "the run was not saved"
+    failed = " as failed" if run.status == "failed" else ""
+    end = f"saved run {run.run_id}{failed}" if is_saved else "the run was not saved"
     output.note(f"carbonlens: {printed.text} {printed.interval}{grade}; {end}")
 
 

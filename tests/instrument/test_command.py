@@ -21,7 +21,8 @@ PYTHON = sys.executable
 TRAPPING = """
 import os, signal, sys, time
 def got(number, frame):
-    print("got", number, flush=True)
+    # A print could interrupt the print of the pid.
+    os.write(1, b"got %d\\n" % number)
     sys.exit(40 + number)
 for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT):
     signal.signal(s, got)

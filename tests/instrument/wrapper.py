@@ -40,6 +40,8 @@ def wrap(folder: Path, *command: str, **more: str) -> subprocess.CompletedProces
 
 def start(folder: Path, *command: str, **options) -> subprocess.Popen[str]:
     """Start a command in the wrapper and wait for the first line it prints."""
+    # Under nohup these would be ignored, which the wrapper rightly passes on.
+    options.setdefault("preexec_fn", lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
     process = subprocess.Popen(
         [sys.executable, "-c", WRAP, str(folder / "ledger"), *command],
         cwd=folder,
