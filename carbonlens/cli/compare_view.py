@@ -31,7 +31,7 @@ def print_as_text(comparison: Comparison) -> None:
         output.say(line)
     for step in comparison.steps:
         for reason in _why_not(step):
-            output.say(output.clip(reason, output.WIDTH))
+            output.note(output.clip(reason, output.WIDTH))
     for line in (*_total(comparison), *_break_even(comparison), _basis(comparison)):
         output.say(line)
     output.print_findings(comparison.findings)
