@@ -34,6 +34,10 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
         covered_s: Seconds of the window that the reading covers.
         dynamic_j: Part of ``energy_j`` above the share of idle power, where the
             method tells them apart.
+        own_share: Share of the device's activity in the window that was this
+            work's, where the device tells; ``energy_j`` is the whole device's
+            unless ``divided``.
+        divided: Whether ``energy_j`` is that share of the device alone (MIG).
     """
 
     component: str
@@ -49,6 +53,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[str, ...] = ()
     covered_s: float | None = None
     dynamic_j: Decimal | None = None
+    own_share: float | None = None
+    divided: bool = False
 
     @property
     def estimate(self) -> Estimate:
@@ -159,6 +165,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         on: The optimizations that were on; ``None`` when not stated.
         repeat: Number of the round, from 1.
         duration_s: By the monotonic clock, which no clock step can change.
+        energy: Readings whose sum is the run's energy: no two hold the same joule.
+        beside: Readings of the same window that are evidence and are not summed:
+            parts of a whole that was read too, other methods for one device.
         units: Work done, in functional units of name ``unit``.
         coverage: Share of the window that was measured (0 to 1).
         error: Text of the error the work ended with.
@@ -186,6 +195,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     end_us: int | None = None
     duration_s: float | None = None
     energy: tuple[Reading, ...] = ()
+    beside: tuple[Reading, ...] = ()
     energy_by_hour: tuple[HourEnergy, ...] = ()
     units: Decimal | None = None
     unit: str | None = None

@@ -1,1 +1,4 @@
-"""Live measurement: sensors, the sampler, sessions, the journal and its recovery."""
+"""Live measurement: sensors, the sampler, sessions, the journal and its recovery.
+
+``carbonlens.metering.integrate`` is the integration of ``carbonlens.signals``.
+"""

@@ -11,7 +11,7 @@ def accelerator_unmeasured(what: str) -> Finding:
         code="CL101",
         severity="warning",
         message=f"{what} present but not measured: its energy is unknown and the total is a lower bound",
-        mend="hide it from the work (CUDA_VISIBLE_DEVICES=) if the work does not use it",
+        mend="`carbonlens doctor` says why; hide it (CUDA_VISIBLE_DEVICES=) if the work does not use it",
         subject="energy.gpu",
     )
 
@@ -25,7 +25,7 @@ def unknown_cpu_family(name: str | None, factor_95: float) -> Finding:
             f"no power figures for the CPU '{name or 'unknown'}': "
             f"the average over all servers is used, x/: {factor_95:.1f}"
         ),
-        mend="give the machine a wall meter or use one with RAPL",
+        mend="state its TDP, or calibrate it: `carbonlens doctor` tells how",
         subject="energy.cpu",
     )
 
@@ -47,7 +47,7 @@ def memory_unmeasured() -> Finding:
         code="CL104",
         severity="warning",
         message="the machine has no memory energy counter: the figure is the processor package alone",
-        mend="use a wall meter for a complete figure",
+        mend="use a wall meter for a complete figure (`carbonlens doctor` lists what there is)",
         subject="energy.ram",
     )
 
@@ -174,4 +174,28 @@ def source_not_understood(name: str, kind: str, unit: str) -> Finding:
         message=f"{name} reads {kind} values in {unit}, which this version cannot turn into energy",
         mend="use the carbonlens that recorded the run",
         subject=name,
+    )
+
+
+def at_another_boundary(component: str, boundary: str) -> Finding:
+    """A component is known at a boundary that cannot be added to the others."""
+    return Finding(
+        code="CL116",
+        severity="warning",
+        message=f"the {component} figure is of a whole server and cannot be added to those of devices "
+        f"(boundary {boundary}): the total is a lower bound",
+        mend="run `carbonlens doctor`; a wall meter, RAPL or the CPU's TDP would complete it",
+        subject=f"energy.{component}",
+    )
+
+
+def device_shared(device: str, own_share: float) -> Finding:
+    """Others used a device in the window; its whole energy is in the figure."""
+    return Finding(
+        code="CL117",
+        severity="warning",
+        message=f"other processes did {1 - own_share:.0%} of the work on {device} meanwhile: "
+        "its energy is the whole device's",
+        mend="keep the device free, or let `carbonlens runs` share it between recorded runs",
+        subject=device,
     )

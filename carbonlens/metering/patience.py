@@ -30,6 +30,7 @@ class PatientSensor:
     def __init__(self, sensor: Sensor, wait_s: float = WAIT_S) -> None:
         """Wrap; the thread starts with the first reading."""
         self._sensor = sensor
+        self.rest_s = sensor.rest_s
         self._wait_s = wait_s
         self._asked: queue.SimpleQueue[tuple[bool, _Answer] | None] = queue.SimpleQueue()
         self._pending: _Answer | None = None

@@ -24,8 +24,11 @@ _PROC: Final = Path("/proc")
 _TICK_S: Final = 1.0 / os.sysconf("SC_CLK_TCK")
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _RSS_UNIT: Final = 1 if os.uname().sysname == "Darwin" else 1024
-_WALK_SHARE: Final = 0.01
-"""A walk is not repeated before a hundred times its own duration has passed."""
+_WALK_REST_S: Final = 1.0
+"""Shortest time between two walks inside a window, in the user's own process."""
+
+_WALK_SHARE: Final = 0.005
+"""A walk is not repeated before two hundred times its own duration has passed."""
 
 _PARENT_FIELD: Final = 1
 
@@ -56,6 +59,8 @@ class TreeClock:
         self._pid = os.getpid()
         self._highest = 0.0
         self._next_walk = 0.0
+        # A wrapper is no part of the work, and knows of it by walking alone.
+        self._rest_s = _WALK_REST_S if include_self else 0.0
         self._seen: dict[int, _Process] = {}
         self._seen_waited_s = 0.0
         self._left_s = 0.0
@@ -82,7 +87,7 @@ class TreeClock:
             self._seen, self._seen_waited_s = living, waited_s
             used += sum(p.used_s for p in living.values())
             end = time.monotonic()
-            self._next_walk = end + (end - begin) / _WALK_SHARE
+            self._next_walk = end + max((end - begin) / _WALK_SHARE, self._rest_s)
         self._highest = max(self._highest, used + self._left_s)
         return self._highest
 

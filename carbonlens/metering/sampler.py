@@ -1,10 +1,7 @@
 """The sampler: one background thread a process that looks at all open sessions.
 
-Once a second is enough: CPU time and energy counters are cumulative, so that the
-edges of a window, read by the caller itself, carry its energy, and the samples
-between serve the journal and the split over hours. A session an hour old is
-looked at less often (its age / 3600, at most every 30 s, which is short against
-the quickest counter wrap).
+How often is a matter of ``pace``: ten times a second at first, because power has to
+be sampled, later less often. The edges of a window are read by the caller itself.
 """
 
 from __future__ import annotations
@@ -15,20 +12,22 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from carbonlens.metering.pace import period_s
 from carbonlens.metering.threads import start_beside
 
-PERIOD_S: Final = 1.0
-MAX_PERIOD_S: Final = 30.0
 SYNC_S: Final = 5.0
 """Every so often a journal is put on the disk, for the machine that loses power."""
 
-_AGE_SHARE: Final = 1 / 3600
 _IDLE_S: Final = 10.0
-_SHORTEST_WAIT_S: Final = 0.02
+_SHORTEST_WAIT_S: Final = 0.005
+_LONGEST_WAIT_S: Final = 0.5
+"""A session that is added meanwhile is looked at no later than this."""
 
 
 class Sampled(Protocol):
-    """What the sampler needs of a session."""
+    """What the sampler needs of a session; ``reads_power`` asks for a steady pace."""
+
+    reads_power: bool
 
     def sample(self) -> None:
         """Look at the sensors and write the journal; raises nothing."""
@@ -49,7 +48,7 @@ class _Entry:
     def __init__(self, session: Sampled, now: float) -> None:
         self.session = session
         self.since = now
-        self.due = now + PERIOD_S
+        self.due = now + period_s(0.0, power=session.reads_power)
         self.sync_due = now + SYNC_S
 
 
@@ -93,13 +92,19 @@ class Sampler:
                     return
             for entry in entries:
                 if entry.due <= now:
-                    entry.due = now + period_s(now - entry.since)
+                    entry.due = self._next(entry, now)
                     _alone(entry.session.sample)
                 if entry.sync_due <= now:
                     entry.sync_due = now + SYNC_S
                     _alone(entry.session.sync)
-            soonest = min((e.due for e in entries), default=now + PERIOD_S)
-            time.sleep(min(max(soonest - time.monotonic(), _SHORTEST_WAIT_S), PERIOD_S))
+            soonest = min((e.due for e in entries), default=now + _LONGEST_WAIT_S)
+            time.sleep(min(max(soonest - time.monotonic(), _SHORTEST_WAIT_S), _LONGEST_WAIT_S))
+
+    @staticmethod
+    def _next(entry: _Entry, now: float) -> float:
+        """Return when to look again: on the beat, unless that has been missed already."""
+        period = period_s(now - entry.since, power=entry.session.reads_power)
+        return max(entry.due + period, now + period / 2)
 
 
 def _alone(work: Callable[[], None]) -> None:
@@ -108,11 +113,6 @@ def _alone(work: Callable[[], None]) -> None:
         work()
     except Exception:  # noqa: BLE001  # law 8: a session that fails has a gap, the others go on
         return
-
-
-def period_s(age_s: float) -> float:
-    """Return how long to wait for the next look at a session of this age."""
-    return min(max(PERIOD_S, age_s * _AGE_SHARE), MAX_PERIOD_S)
 
 
 def process_sampler() -> Sampler:

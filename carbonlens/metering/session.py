@@ -25,14 +25,20 @@ from carbonlens.metering.host import new_run_id, this_host
 from carbonlens.metering.journal import Facts, Header, JournalWriter, Look, this_writer
 from carbonlens.metering.recorder import Recorder
 from carbonlens.metering.sampler import process_sampler
-from carbonlens.metering.sealing import Sample, Sealed, Values, seal
+from carbonlens.metering.sealing import Sample, Sealed, Values, seal_tally, tallied
 from carbonlens.metering.sensors import Sensor
 from carbonlens.metering.sensors.discovery import Watch
+from carbonlens.metering.tally import Tally
 from carbonlens.metering.wording import plain
 
 ERROR_LENGTH: Final = 200
 _LOCK_WAIT_S: Final = 0.05
 """The longest the user's thread waits for the sampler to finish a look."""
+
+_RSS_REST_NS: Final = 1_000_000_000
+
+_SKEW_US: Final = 1000
+"""Sensors read further apart than this have their own times noted."""
 
 
 class Session:
@@ -67,7 +73,12 @@ class Session:
         self._pid = os.getpid()
         # Guards the sensors and the samples; the journal has a lock of its own.
         self._lock = threading.Lock()
-        self._samples: list[Sample] = []
+        self._tally = Tally(self._infos)
+        self._last_us: int | None = None
+        self._sampled_peak: int | None = None
+        self._rss_ns = 0
+        self._read_ns = [0] * len(self._sensors)
+        self.reads_power = any(info.unit == "W" for info in self._infos)
         self._journal: JournalWriter | None = None
         self._journalled = 0
         self._notes: list[Finding] = []
@@ -188,16 +199,47 @@ class Session:
                 continue
 
     def _look(self, *, edge: bool) -> None:
-        values = tuple(_read(sensor, edge=edge) for sensor in self._sensors)
-        t_us = (time.monotonic_ns() - self._start_ns) // 1000
-        if not self._samples:
+        values, times_ns = self._values(edge=edge)
+        now_ns = time.monotonic_ns()
+        if self._last_us is None:
             # The window begins with the first readings, whatever they took.
-            self._start_ns += t_us * 1000
-            t_us = 0
-        rss = None if self._of_children else process_time.rss_bytes()
-        sample = Sample(t_us=t_us, values=values, rss_bytes=rss)
-        self._samples.append(sample)
+            self._start_ns = now_ns
+        t_us = (now_ns - self._start_ns) // 1000
+        skew = tuple((t - now_ns) // 1000 for t in times_ns)
+        rss = self._rss(now_ns, edge=edge)
+        sample = Sample(
+            t_us=t_us,
+            values=values,
+            rss_bytes=rss,
+            skew_us=skew if min(skew, default=0) < -_SKEW_US else None,
+        )
+        self._last_us = max(t_us, self._last_us or 0)
+        self._sampled_peak = max(filter(None, (rss, self._sampled_peak)), default=None)
+        tallied(self._tally, sample)
         self._write(sample)
+
+    def _rss(self, now_ns: int, *, edge: bool) -> int | None:
+        """Return this process's resident memory, once a second."""
+        if self._of_children or not (edge or now_ns - self._rss_ns >= _RSS_REST_NS):
+            return None
+        self._rss_ns = now_ns
+        return process_time.rss_bytes()
+
+    def _values(self, *, edge: bool) -> tuple[tuple[Values, ...], list[int]]:
+        """Read the sensors that are due; return their values, and when each was read."""
+        values: list[Values] = []
+        times_ns: list[int] = []
+        for place, sensor in enumerate(self._sensors):
+            begin_ns = time.monotonic_ns()
+            rested = begin_ns - self._read_ns[place] >= sensor.rest_s * 1e9
+            if edge or rested:
+                self._read_ns[place] = begin_ns
+                values.append(_read(sensor, edge=edge))
+            else:
+                values.append(())
+            # A slow driver takes its figure somewhere between the call and its end.
+            times_ns.append((begin_ns + time.monotonic_ns()) // 2)
+        return tuple(values), times_ns
 
     def _write(self, sample: Sample) -> None:
         if self._journal is None:
@@ -231,12 +273,9 @@ class Session:
             self._journal.close()
 
     def _sealed_run(self, status: RunStatus, error: str | None, exit_code: int | None) -> Run:
-        # A look of the sampler that finish did not wait for may lie between.
-        samples = sorted(self._samples, key=lambda s: s.t_us)
-        window_us = samples[-1].t_us if samples else 0
-        sealed = seal(
-            self._infos,
-            samples,
+        window_us = self._last_us or 0
+        sealed = seal_tally(
+            self._tally,
             start_us=self.run.start_us or 0,
             window_us=window_us,
             unmeasured=self._unmeasured,
@@ -267,7 +306,7 @@ class Session:
             return peak if peak > max(self._peak_before, process_time.peak_rss_bytes()) else None
         if peak > self._peak_before:
             return peak
-        return max((s.rss_bytes for s in self._samples if s.rss_bytes is not None), default=None)
+        return self._sampled_peak
 
 
 def sealed_run(
@@ -297,6 +336,8 @@ def sealed_run(
         end_us=None if run.start_us is None else run.start_us + window_us,
         duration_s=window_s,
         energy=sealed.readings,
+        beside=sealed.beside,
+        device_uuids=run.device_uuids or sealed.devices,
         energy_by_hour=sealed.hours,
         conditions=Conditions(wall_s=window_s, cpu_s=sealed.cpu_s),
         coverage=covered_s / window_s if window_s > 0 else 1.0,

@@ -37,6 +37,10 @@ class CpuCurve(msgspec.Struct, frozen=True, kw_only=True):
         n: Published results the figures rest on.
         source: Where the figures come from.
         known: False for the class default of an unknown family.
+        measured: True for a curve through the machine's own idle and full power,
+            whose ``spread`` is all there is; the floor below is for tables.
+        component: What draws the power; another unit than ``cpu`` has "busy
+            seconds" instead of CPU seconds and counts as one thread.
     """
 
     family: str
@@ -46,16 +50,18 @@ class CpuCurve(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     source: str
     known: bool = True
+    component: str = "cpu"
+    measured: bool = False
 
     @property
     def source_id(self) -> str:
         """Name of the common error of all figures made with this curve."""
-        return f"cpu_model:{self.family}"
+        return f"{self.component}_model:{self.family}"
 
     @property
     def relative_sigma(self) -> float:
-        """One sigma of the energy, relative; its 95 % factor is at least ``MIN_FACTOR_95``."""
-        return max(self.spread, math.log(MIN_FACTOR_95) / Z_95)
+        """One sigma of the energy, relative; unmeasured, its 95 % factor is at least ``MIN_FACTOR_95``."""
+        return self.spread if self.measured else max(self.spread, math.log(MIN_FACTOR_95) / Z_95)
 
 
 class CpuEnergy(msgspec.Struct, frozen=True, kw_only=True):

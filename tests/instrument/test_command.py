@@ -166,7 +166,7 @@ def test_a_killed_wrapper_leaves_a_journal_and_the_command_runs_on(tmp_path):
         tmp_path, PYTHON, "-c", "import os,time\nprint(os.getpid(), flush=True)\n" + BURN.format(3)
     )
     (journal,) = (tmp_path / "state" / "carbonlens" / "journal").iterdir()
-    wait_until(lambda: journal.read_bytes().count(b"\n") >= 5)
+    wait_until(lambda: journal.read_bytes().count(b"\n") >= 20)
     process.kill()
     process.wait()
     recovering = "from carbonlens.metering.recovery import recover\nprint(len(recover().recovered))"

@@ -13,6 +13,8 @@ class CounterSensor:
         hang_s: How long a faulty reading takes; it raises when 0.
     """
 
+    rest_s = 0.0
+
     def __init__(self, faults=(), *, hang_s=0.0, may_block=False, error=None):
         self.may_block = may_block
         self.closed = False

@@ -1,4 +1,4 @@
-"""The sampler: one thread for all sessions, once a second, rarer for old ones, gone when idle."""
+"""The sampler: one thread for all sessions, ten looks a second, fewer at old ones, gone when idle."""
 
 import os
 import threading
@@ -6,12 +6,15 @@ import time
 
 import pytest
 
-from carbonlens.metering.sampler import MAX_PERIOD_S, PERIOD_S, Sampler, period_s
+from carbonlens.metering.pace import FAST_S, MAX_S, SLOW_S, period_s
+from carbonlens.metering.sampler import Sampler
 from tests.instrument.wrapper import wait_until
 
 
 class Counted:
     """A session that counts what is asked of it."""
+
+    reads_power = False
 
     def __init__(self):
         self.samples = 0
@@ -33,10 +36,18 @@ def sampler_threads():
 
 
 @pytest.mark.parametrize(
-    ("age_s", "period"), [(0, PERIOD_S), (3600, PERIOD_S), (36_000, 10.0), (10**7, MAX_PERIOD_S)]
+    ("age_s", "counters_s", "power_s"),
+    [
+        (0, FAST_S, FAST_S),
+        (599, FAST_S, FAST_S),
+        (601, SLOW_S, SLOW_S),
+        (36_000, 10.0, SLOW_S),
+        (10**7, MAX_S, SLOW_S),
+    ],
 )
-def test_old_sessions_are_looked_at_less_often(age_s, period):
-    assert period_s(age_s) == period
+def test_old_sessions_are_looked_at_less_often_but_power_every_second(age_s, counters_s, power_s):
+    assert period_s(age_s, power=False) == counters_s
+    assert period_s(age_s, power=True) == power_s
 
 
 def test_overlapping_sessions_share_one_thread():
@@ -44,15 +55,24 @@ def test_overlapping_sessions_share_one_thread():
     sampler = Sampler()
     one, two = Counted(), Counted()
     sampler.add(one)
-    time.sleep(0.6)
+    wait_until(lambda: one.samples)
     sampler.add(two)
     assert len(sampler_threads()) == before + 1
-    wait_until(lambda: one.samples)
-    assert two.samples == 0
-    sampler.remove(one)
     wait_until(lambda: two.samples)
+    sampler.remove(one)
+    time.sleep(0.05)  # one look may have been under way
+    seen = one.samples
+    wait_until(lambda: two.samples >= 4)
     sampler.remove(two)
-    assert one.samples == 1
+    assert one.samples == seen
+
+
+def test_looks_keep_the_beat_of_ten_a_second():
+    sampler, one = Sampler(), Counted()
+    sampler.add(one)
+    time.sleep(2.05)
+    sampler.remove(one)
+    assert one.samples <= 21
 
 
 def test_a_journal_is_put_on_the_disk_every_few_seconds():
@@ -60,7 +80,7 @@ def test_a_journal_is_put_on_the_disk_every_few_seconds():
     sampler.add(one)
     wait_until(lambda: one.syncs)
     sampler.remove(one)
-    assert 4 <= one.samples <= 6
+    assert 35 <= one.samples <= 60
 
 
 def test_a_fork_leaves_the_childs_sampler_empty():
@@ -81,6 +101,8 @@ def test_a_session_that_raises_does_not_end_the_others_sampler():
     from carbonlens.metering import sampler as module
 
     class Session:
+        reads_power = True
+
         def __init__(self, fails):
             self.fails = fails
             self.looks = 0

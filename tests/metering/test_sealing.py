@@ -96,11 +96,12 @@ def test_an_accelerator_that_nothing_reads_makes_the_total_a_lower_bound():
 
 def test_a_counter_outranks_the_model_and_keeps_the_cpu_time():
     result = sealed([MODEL, SERVER], [(0, (0.0,), (1.0, 2.0, 3.0)), (10, (4.0,), (101.0, 52.0, 8.0))])
-    cpu, ram = result.readings
-    assert (cpu.energy_j, cpu.grade, cpu.boundary) == (Decimal("150.000000"), "B", "device")
+    one, two, ram = result.readings
+    assert (one.energy_j, one.grade, one.boundary) == (Decimal("100.000000"), "B", "device")
+    assert (two.component, two.energy_j, two.devices) == ("cpu", Decimal("50.000000"), ("package-1",))
     assert (ram.component, ram.energy_j) == ("ram", Decimal("5.000000"))
-    assert cpu.devices == ("package-0", "package-1")
-    assert cpu.u_by_source_j == {"sensor:rapl": pytest.approx(3.75)}
+    assert one.u_by_source_j == {"sensor:rapl:package-0": pytest.approx(2.5)}
+    assert [(r.grade, r.energy_j) for r in result.beside] == [("D", Decimal("8.000000"))]
     assert result.cpu_s == 4.0
     assert set(codes(result)) == {"CL103"}
     assert total(result).state == "known"
@@ -159,8 +160,10 @@ def test_memory_alone_is_not_mixed_with_a_whole_server_figure():
 
 def test_one_of_two_packages_is_a_lower_bound():
     rows = [(0, (1.0, 1.0, 1.0)), (10, (11.0, None, 2.0))]
-    cpu = sealed([SERVER], rows).readings[0]
-    assert (cpu.energy_j, cpu.state) == (Decimal("10.000000"), "unbounded")
+    result = sealed([SERVER], rows)
+    assert result.readings[0].energy_j == Decimal("10.000000")
+    assert total(result).state == "unbounded"
+    assert "package-1" in next(f for f in result.findings if f.code == "CL105").message
 
 
 def test_no_reading_at_all_is_unknown_and_never_zero():
@@ -210,18 +213,196 @@ def test_a_counter_that_covers_nearly_all_stays_the_better_evidence():
     assert "CL114" not in codes(result)
 
 
-def test_watts_that_cannot_be_turned_into_energy_are_unknown_and_never_zero():
-    info = SensorInfo(
-        name="meter",
-        kind="instant",
-        unit="W",
-        scope="board",
-        boundary="it",
-        grade="C",
-        update_period_s=0.1,
-        channels=(Channel(device="gpu-0", component="cpu"),),
-        method="power",
-    )
-    result = sealed([info], [(0, (300.0,)), (10, (300.0,))])
-    assert (result.readings[0].energy_j, result.readings[0].state) == (None, "unknown")
+def power(kind="instant", *, device="gpu-0", component="gpu", rated_w=700.0, **more):
+    fields = {
+        "name": "power",
+        "kind": kind,
+        "unit": "W",
+        "scope": "board",
+        "boundary": "device",
+        "grade": "C",
+        "update_period_s": 0.1,
+        "channels": (Channel(device=device, component=component, rated_w=rated_w),),
+        "method": "power",
+        "gain_sigma": 0.025,
+    }
+    return SensorInfo(**(fields | more))
+
+
+def steady(seconds, value, *, pace_s=0.1):
+    return [(k * pace_s, value) for k in range(round(seconds / pace_s) + 1)]
+
+
+def test_watts_become_energy_with_their_interval():
+    (gpu,) = sealed([power()], steady(10, (300.0,))).readings
+    assert gpu.energy_j == Decimal("3000.000000")
+    assert (gpu.grade, gpu.state, gpu.devices) == ("C", "known", ("gpu-0",))
+    assert gpu.estimate.low < 3000 < gpu.estimate.high
+    assert set(gpu.u_by_source_j) == {"sensor:power:gpu-0"}
+
+
+def test_a_hole_in_the_power_is_uncovered_and_never_bridged():
+    rows = [row for row in steady(10, (300.0,)) if not 4 <= row[0] < 6]
+    result = sealed([power()], rows)
+    (gpu,) = result.readings
+    assert gpu.state == "unbounded"
+    assert float(gpu.energy_j) == pytest.approx(300 * 8.2)
+    assert result.covered_s == pytest.approx(8.2)
+    assert "CL105" in codes(result)
+
+
+def test_a_failed_power_reading_is_never_zero_watts():
+    rows = [(t, v if not 4 <= t < 6 else None) for t, v in steady(10, (300.0,))]
+    (gpu,) = sealed([power()], rows).readings
+    assert gpu.state == "unbounded"
+    assert float(gpu.energy_j) == pytest.approx(300 * 8.2, rel=0.02)
+
+
+def test_watts_of_a_kind_nobody_knows_are_unknown():
+    info = power()
+    odd = SensorInfo(**{f: getattr(info, f) for f in info.__struct_fields__ if f != "unit"}, unit="s")
+    result = sealed([odd], [(0, (300.0,)), (10, (300.0,))])
+    assert total(result).state == "unknown"
     assert "CL115" in codes(result)
+
+
+def test_more_than_a_device_can_draw_is_not_believed():
+    result = sealed([power(rated_w=100.0)], steady(10, (300.0,)))
+    assert result.readings[0].energy_j is None
+    assert total(result).state == "unknown"
+    assert "CL130" in codes(result)
+
+
+def counter_of_gpu(**more):
+    return power("cumulative", name="energy", unit="J", grade="B", **more)
+
+
+def test_the_counter_is_used_and_power_stands_beside_it():
+    rows = [(t, (300.0 * round(t, 1),), (303.0,)) for t, _ in steady(10, ())]
+    result = sealed([counter_of_gpu(), power()], rows)
+    assert [r.grade for r in result.readings] == ["B"]
+    assert [(r.grade, r.energy_j) for r in result.beside] == [("C", Decimal("3030.000000"))]
+    assert codes(result) == ["CL104"]
+
+
+def test_methods_that_exclude_each_other_are_said_to():
+    rows = [(t, (300.0 * round(t, 1),), (420.0,)) for t, _ in steady(10, ())]
+    assert "CL128" in codes(sealed([counter_of_gpu(), power()], rows))
+
+
+def test_a_sensor_that_was_not_asked_did_not_fail():
+    rows = [(t, (300.0 * t,) if t in {0.0, 10.0} else (), (300.0,)) for t, _ in steady(10, ())]
+    result = sealed([counter_of_gpu(), power()], rows)
+    assert (result.readings[0].grade, result.readings[0].covered_s) == ("B", 10.0)
+    assert codes(result) == ["CL104"]
+
+
+def test_an_idle_looking_counter_of_a_short_window_gives_way_to_power():
+    rows = [(t, (1000.0,), (300.0,)) for t, _ in steady(0.2, (), pace_s=0.05)]
+    result = sealed([counter_of_gpu(), power()], rows)
+    assert [r.grade for r in result.readings] == ["C"]
+
+
+DEVICE_CURVE = CpuCurve(
+    family="test package", idle_w_per_thread=0.2, full_w_per_thread=1.0, spread=0.3, n=3, source="there"
+)
+
+
+def both_curves():
+    return SensorInfo(
+        **{f: getattr(MODEL, f) for f in MODEL.__struct_fields__ if f != "device_curve"},
+        device_curve=DEVICE_CURVE,
+    )
+
+
+def test_beside_a_gpu_the_cpu_is_modelled_at_the_devices_boundary():
+    rows = [(t, (t,), (300.0,)) for t, _ in steady(10, ())]
+    result = sealed([both_curves(), power()], rows)
+    by = {r.component: r for r in result.readings}
+    assert by["cpu"].energy_j == Decimal("10.000000")
+    assert {r.boundary for r in result.readings} == {"device"}
+    assert total(result).state == "known"
+    assert "CL104" in codes(result)
+
+
+def test_a_model_of_the_whole_server_alone_is_not_added_to_a_device():
+    rows = [(t, (t,), (300.0,)) for t, _ in steady(10, ())]
+    result = sealed([MODEL, power()], rows)
+    assert total(result).state == "unbounded"
+    assert "CL116" in codes(result)
+
+
+def wall(**more):
+    fields = {"name": "external:meter", "unit": "J", "grade": "A", "boundary": "it", "scope": "wall"}
+    return power("cumulative", device="meter", component="wall", rated_w=None, **(fields | more))
+
+
+def test_a_meter_at_the_plug_is_the_runs_energy_and_its_parts_stand_beside():
+    rows = [(t, (t,), (300.0,), (500.0 * t,)) for t, _ in steady(10, ())]
+    result = sealed([both_curves(), power(), wall()], rows)
+    assert [(r.component, r.grade, r.energy_j) for r in result.readings] == [
+        ("wall", "A", Decimal("5000.000000"))
+    ]
+    assert {r.component for r in result.beside} == {"cpu", "gpu"}
+    assert "CL101" not in codes(sealed([both_curves(), wall()], [(0, (0.0,), (0.0,)), (5, (1.0,), (9.0,))]))
+
+
+def test_a_meter_that_stopped_gives_way_to_the_parts():
+    rows = [(t, (t,), (300.0,), (500.0 * t,) if t < 2 else None) for t, _ in steady(10, ())]
+    result = sealed([both_curves(), power(), wall()], rows)
+    assert {r.component for r in result.readings} == {"cpu", "gpu"}
+
+
+def test_a_divided_device_bills_its_activity_or_its_size():
+    part = Channel(device="MIG-1", component="gpu", part=0.25)
+    use = SensorInfo(
+        name="use",
+        kind="use",
+        unit="s",
+        scope="board",
+        boundary="device",
+        grade="D",
+        update_period_s=0.1,
+        channels=(
+            Channel(device="MIG-1", component="gpu", who="own"),
+            Channel(device="MIG-1", component="gpu", who="all"),
+        ),
+        method="activity",
+    )
+    rows = [(t, (300.0,), (t * 0.5, t * 0.8)) for t, _ in steady(10, ())]
+    (by_use,) = sealed([power(channels=(part,)), use], rows).readings
+    assert float(by_use.energy_j) == pytest.approx(3000 * 0.625)
+    assert (by_use.grade, by_use.divided) == ("D", True)
+    (by_size,) = sealed([power(channels=(part,))], [(t, v) for t, v, _ in rows]).readings
+    assert float(by_size.energy_j) == pytest.approx(750)
+    assert "25%" in by_size.method
+
+
+def test_a_shared_device_is_billed_whole_and_says_so():
+    use = SensorInfo(
+        name="use",
+        kind="use",
+        unit="s",
+        scope="board",
+        boundary="device",
+        grade="D",
+        update_period_s=0.1,
+        channels=(
+            Channel(device="gpu-0", component="gpu", who="own"),
+            Channel(device="gpu-0", component="gpu", who="all"),
+        ),
+        method="activity",
+    )
+    rows = [(t, (300.0,), (t * 0.5, t * 0.8)) for t, _ in steady(10, ())]
+    result = sealed([power(), use], rows)
+    assert result.readings[0].energy_j == Decimal("3000.000000")
+    assert result.readings[0].own_share == pytest.approx(0.625)
+    assert "CL117" in codes(result)
+
+
+def test_a_gpu_whose_sensor_gave_nothing_is_named_and_unknown():
+    rows = [(t, (t,), None) for t, _ in steady(10, ())]
+    result = sealed([both_curves(), power()], rows)
+    gpu = next(r for r in result.readings if r.component == "gpu")
+    assert (gpu.energy_j, gpu.state, gpu.devices) == (None, "unknown", ("gpu-0",))
+    assert total(result).state == "unbounded"

@@ -40,6 +40,7 @@ class RaplSensor:
     """
 
     may_block = False
+    rest_s = 0.0
 
     def __init__(self, root: Path) -> None:
         """List the zones; counters are opened at the first read."""

@@ -1,0 +1,172 @@
+"""Choice: which of several readings of one window is a run's energy, and which stand beside it.
+
+No joule may count twice. Several sensors may read one device; a module's input rail
+holds its processors, and a meter at the plug holds all of the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.units import Boundary
+from carbonlens.metering.parts import Part
+from carbonlens.signals.agreement import disagreement
+
+ENOUGH_SHARE: Final = 0.9
+"""Share of the window below which a source gives way to a complete one of lesser grade."""
+
+SHARPER: Final = 1.5
+"""A lesser grade is believed if the better one's interval is this many times wider.
+
+A counter that moves every 0.1 s says little of a window of 0.2 s; power read at the
+same moments says more.
+"""
+
+_WHOLES: Final = ("wall", "total")
+"""Components that hold others, the widest first."""
+
+_ALTERNATIVES: Final = frozenset({"cpu", "ram"})
+"""Components that each sensor reads as a whole, under device names of its own."""
+
+_PLAIN: Final[frozenset[str]] = frozenset({"cpu", "ram"})
+
+
+class Choice(NamedTuple):
+    """Parts by their role; ``boundary`` is that of the run's energy.
+
+    ``missing`` names components that are known at another boundary only.
+    """
+
+    energy: tuple[Part, ...]
+    beside: tuple[Part, ...]
+    missing: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    boundary: Boundary
+
+
+def choose(parts: Sequence[Part], window_s: float) -> Choice:
+    """Return the parts that are the run's energy, and the others.
+
+    Args:
+        parts: All that is known.
+        window_s: Length of the window.
+    """
+    best, others, notes = _one_method_each(parts, window_s)
+    wholes = {p.component: p for p in best if p.component in _WHOLES}
+    inner = [p for p in best if p.component not in _WHOLES]
+    energy, left_out = _at_one_boundary(inner)
+    others += left_out
+    for name in _WHOLES:
+        whole = wholes.get(name)
+        if whole is None:
+            continue
+        if _holds(whole, energy, window_s):
+            rest = [w for w in wholes.values() if w is not whole]
+            return Choice((whole,), (*energy, *rest, *others), (), tuple(notes), whole.info.boundary)
+        others.append(whole)
+    boundary: Boundary = energy[0].reading.boundary or "it" if energy else "it"
+    missing = tuple(dict.fromkeys(p.component for p in left_out if p.component != "ram"))
+    return Choice(tuple(energy), tuple(others), missing, tuple(notes), boundary)
+
+
+def _one_method_each(parts: Sequence[Part], window_s: float) -> tuple[list[Part], list[Part], list[Finding]]:
+    """Return the best part of each device, the others, and which of them exclude each other."""
+    groups: dict[tuple[str, str], list[Part]] = {}
+    for part in parts:
+        device = "" if part.component in _ALTERNATIVES else part.device
+        groups.setdefault((part.component, device), []).append(part)
+    best: list[Part] = []
+    others: list[Part] = []
+    notes: list[Finding] = []
+    for group in groups.values():
+        sensors = list(dict.fromkeys(p.info.name for p in group))
+        by_sensor = [[p for p in group if p.info.name == name] for name in sensors]
+        winner = by_sensor[0]
+        for rival in by_sensor[1:]:
+            if _beats(rival, winner, window_s):
+                winner = rival
+        best += winner
+        rest = [p for p in group if p not in winner]
+        others += rest
+        notes += _disagreements(winner, rest)
+    return best, others, notes
+
+
+def _beats(one: Sequence[Part], other: Sequence[Part], window_s: float) -> bool:
+    """Tell whether one sensor's parts are better evidence than another's."""
+    covers, covered = _covers(one, window_s), _covers(other, window_s)
+    if covers != covered:
+        return covers
+    better = _grade(one) < _grade(other)
+    sharp, dull = (one, other) if _grade(one) > _grade(other) else (other, one)
+    if _grade(one) != _grade(other) and {_grade(one), _grade(other)} <= {"B", "C"}:
+        a, b = _relative_width(sharp), _relative_width(dull)
+        if a is not None and b is not None and b > SHARPER * a:
+            return sharp is one
+    return better
+
+
+def _covers(parts: Sequence[Part], window_s: float) -> bool:
+    known = [p for p in parts if p.reading.energy_j is not None]
+    return len(known) > 0 and min(p.covered_s for p in known) >= ENOUGH_SHARE * window_s
+
+
+def _grade(parts: Sequence[Part]) -> str:
+    return max(p.reading.grade or "Z" for p in parts)
+
+
+def _relative_width(parts: Sequence[Part]) -> float | None:
+    estimates = [p.reading.estimate for p in parts]
+    if len(estimates) != 1 or not estimates[0].value:
+        return None
+    one = estimates[0]
+    return None if one.high is None or one.low is None else (one.high - one.low) / estimates[0].value
+
+
+def _disagreements(winner: Sequence[Part], rest: Sequence[Part]) -> list[Finding]:
+    notes = []
+    for used in winner:
+        for other in rest:
+            if other.device == used.device and other.reading.grade in {"A", "B", "C"}:
+                note = disagreement(
+                    (used.info.name, used.reading.estimate), (other.info.name, other.reading.estimate)
+                )
+                if note is not None:
+                    named = f"{used.device}: {note.message}"
+                    notes.append(msgspec.structs.replace(note, message=named))
+    return notes
+
+
+def _at_one_boundary(parts: Sequence[Part]) -> tuple[list[Part], list[Part]]:
+    """Return the parts as they can be summed.
+
+    The CPU model's own figure is a whole server's, memory included. Beside devices,
+    or where a counter reads the CPU, all is at the devices' boundary.
+    """
+    devices = any(
+        p.component not in _PLAIN or p.info.boundary == "device" for p in parts if p.component != "ram"
+    )
+    if not devices:
+        whole = [p for p in parts if p.component == "cpu"]
+        return whole or list(parts), [p for p in parts if p not in whole]
+    kept, left = [], []
+    for part in parts:
+        if part.info.boundary == "device":
+            kept.append(part)
+        elif part.at_device is not None:
+            kept.append(msgspec.structs.replace(part, reading=part.at_device))
+        else:
+            left.append(part)
+    return (kept, left) if kept else (left, [])
+
+
+def _holds(whole: Part, inner: Sequence[Part], window_s: float) -> bool:
+    """Tell whether a reading of the whole is as good as the worst of its parts."""
+    if whole.reading.energy_j is None or whole.covered_s < ENOUGH_SHARE * window_s:
+        return False
+    worst = max((p.reading.grade or "Z" for p in inner), default="Z")
+    return (whole.reading.grade or "Z") <= worst or any(p.covered_s < ENOUGH_SHARE * window_s for p in inner)

@@ -1,0 +1,36 @@
+"""Pace: how often a session is looked at, as a function of its age alone.
+
+Power must be sampled, ten times a second at first; later looks are fewer, so that
+a week of training leaves neither much memory nor a large journal. Who seals a run,
+also another process after a crash, knows from the age what spacing was meant, and
+so what is a gap.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+FAST_S: Final = 0.1
+SLOW_S: Final = 1.0
+MAX_S: Final = 30.0
+"""Longest time between two looks: short against the quickest counter wrap."""
+
+FAST_FOR_S: Final = 600.0
+"""Age up to which a session is looked at every ``FAST_S``."""
+
+_AGE_SHARE: Final = 1 / 3600
+
+
+def period_s(age_s: float, *, power: bool) -> float:
+    """Return how long to wait for the next look at a session of this age.
+
+    Args:
+        age_s: Seconds since the session began.
+        power: Whether a sensor of power is read, whose energy is lost between
+            looks; counters and CPU time keep theirs.
+    """
+    if age_s < FAST_FOR_S:
+        return FAST_S
+    if power:
+        return SLOW_S
+    return min(max(SLOW_S, age_s * _AGE_SHARE), MAX_S)
