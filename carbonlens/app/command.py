@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
+from carbonlens.app.sources import declared_sources
 from carbonlens.domain.finding import Finding
 from carbonlens.instrument.command import CommandResult
 from carbonlens.instrument.command import run_command as measure_command
@@ -51,17 +52,18 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         UsageError: If there is no command.
     """
     fault: str | None = None
-    notes: tuple[Finding, ...] = ()
+    notes: list[Finding] = []
     try:
         place = locate(ledger)
     except Exception as error:  # noqa: BLE001  # law 8: no home of a user, no such folder: the command runs
         fault = error_text(error)
-        notes = (findings.written_elsewhere(fault),)
+        notes.append(findings.written_elsewhere(fault))
         try:
             place = fallback_ledger()
         except OSError:
             # Nothing here can be written: storing the run will fail, and say so at the end.
             place = Path(".carbonlens")
+    sources = declared_sources(notes)
     recovery = recover_beside()
     result = measure_command(
         argv,
@@ -73,6 +75,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         repeat=repeat,
         tags=tags,
         record_args=record_args,
+        sources=sources,
         notes=notes,
     )
     if recovery is not None:

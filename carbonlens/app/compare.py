@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from carbonlens.accounting.allocation import allocate
 from carbonlens.domain.comparison import Comparison
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
@@ -39,7 +40,8 @@ def compare(
 
     Raises:
         SelectionError: If the study, a step or the baseline has no runs.
-        IncomparableError: If the arms differ in unit, boundary or workload.
+        IncomparableError: If the arms differ in unit, boundary or workload, or
+            ran at the same time on a device that nothing measured divides.
         MissingExtraError: If the ``analysis`` extra is not installed.
     """
     _require_analysis()
@@ -52,11 +54,13 @@ def compare(
     runs = tuple(r for r in view.runs if r.study == chosen.name)
     if not runs:
         raise _no_runs(chosen.name, view, store)
+    from carbonlens.compare.sharing import without_double_billing
     from carbonlens.compare.study import compare_study
 
+    runs, of_sharing = without_double_billing(runs, allocate(view.runs), chosen)
     shared = vector if vector is not None else stated
     result = compare_study(chosen, runs, shared, _outcomes(runs, store), environment=environment_of(runs))
-    notes = [*view.findings, *_unstated_widths(shared)]
+    notes = [*view.findings, *of_sharing, *_unstated_widths(shared)]
     if guessed and baseline is None:
         notes.append(_guessed_baseline(chosen))
     return _with_findings(result, notes)

@@ -18,7 +18,7 @@ from carbonlens.metering import findings
 from carbonlens.metering.deposit import fallback_ledger
 from carbonlens.metering.job import this_job
 from carbonlens.metering.recorder import whole_of
-from carbonlens.metering.session import new_run
+from carbonlens.metering.records import new_run
 from carbonlens.metering.wording import arguments_sha256, error_text, plain
 
 T = TypeVar("T")

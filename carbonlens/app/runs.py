@@ -6,11 +6,14 @@ from pathlib import Path
 
 import msgspec
 
+from carbonlens.accounting.allocation import allocate
+from carbonlens.accounting.allocation_error import billed_run
+from carbonlens.accounting.allocation_totals import Totals, totals
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.errors import SelectionError
 from carbonlens.ledger.location import locate
-from carbonlens.ledger.store import Ledger
+from carbonlens.ledger.store import Ledger, LedgerView
 from carbonlens.metering.recovery import Recovery, recover
 
 _SHORTEST_ID = 4
@@ -23,6 +26,8 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
         runs: Oldest first, the ones still running last.
         recovered: Runs of this ledger sealed just now.
         unread_batches: Imported batches that need the ``analysis`` extra.
+        billed: The same runs with the energy that each is billed of shared devices.
+        totals: What the runs add up to, each joule once.
     """
 
     ledger: str
@@ -30,26 +35,32 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     recovered: tuple[Run, ...] = ()
     findings: tuple[Finding, ...] = ()
     unread_batches: int = 0
+    billed: tuple[Run, ...] = ()
+    totals: Totals
 
 
 def list_runs(*, ledger: str | Path | None = None, study: str | None = None) -> Listing:
     """Return the runs of a ledger, after sealing stale journals.
 
+    Shared devices are divided among all runs of the ledger, also those that
+    ``study`` leaves out.
+
     Args:
         ledger: The ledger's folder; found as the command line finds it when ``None``.
         study: Only runs of this study.
     """
-    store = Ledger(locate(ledger))
-    found = recover()
-    view = store.view()
-    superseded = {r.supersedes for r in view.runs if r.supersedes}
-    runs = [r for r in (*view.runs, *_running(found, store)) if r.run_id not in superseded]
+    store, found, view = _read(ledger)
+    runs = _current(store, found, view)
+    kept = tuple(r for r in runs if study is None or r.study == study)
+    allocation = allocate(runs)
     return Listing(
         ledger=str(store.path),
-        runs=tuple(r for r in runs if study is None or r.study == study),
+        runs=kept,
         recovered=_recovered(found, store),
-        findings=view.findings,
+        findings=(*view.findings, *allocation.findings),
         unread_batches=view.unread_batches,
+        billed=tuple(billed_run(r, allocation) for r in kept),
+        totals=totals(runs, allocation, {r.run_id for r in kept}),
     )
 
 
@@ -64,12 +75,13 @@ def find_run(text: str, *, ledger: str | Path | None = None) -> Run:
     Raises:
         SelectionError: If there is none, or more than one.
     """
-    listing = list_runs(ledger=ledger)
-    exact = [r for r in listing.runs if r.run_id == text]
+    store, found, view = _read(ledger)
+    runs = _current(store, found, view)
+    exact = [r for r in runs if r.run_id == text]
     if len(exact) == 1:
         return exact[0]
     partial = (
-        [r for r in listing.runs if r.run_id.startswith(text) or r.run_id.endswith(text)]
+        [r for r in runs if r.run_id.startswith(text) or r.run_id.endswith(text)]
         if len(text) >= _SHORTEST_ID and not exact
         else exact
     )
@@ -77,9 +89,21 @@ def find_run(text: str, *, ledger: str | Path | None = None) -> Run:
         return partial[0]
     if partial:
         raise SelectionError(
-            f"{len(partial)} runs match {text!r}", where=listing.ledger, mend="give more of the run id"
+            f"{len(partial)} runs match {text!r}", where=str(store.path), mend="give more of the run id"
         )
-    raise SelectionError(f"no run {text!r}", where=listing.ledger, mend="list them with: carbonlens runs")
+    raise SelectionError(f"no run {text!r}", where=str(store.path), mend="list them with: carbonlens runs")
+
+
+def _read(ledger: str | Path | None) -> tuple[Ledger, Recovery, LedgerView]:
+    store = Ledger(locate(ledger))
+    found = recover()
+    return store, found, store.view()
+
+
+def _current(store: Ledger, found: Recovery, view: LedgerView) -> list[Run]:
+    """Return the records that no later one supersedes, the runs still running last."""
+    superseded = {r.supersedes for r in view.runs if r.supersedes}
+    return [r for r in (*view.runs, *_running(found, store)) if r.run_id not in superseded]
 
 
 def _recovered(found: Recovery, store: Ledger) -> tuple[Run, ...]:

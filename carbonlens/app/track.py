@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, SupportsFloat, SupportsInt, TypeVar, cast, overload
 
 from carbonlens.app.request import Request, described, ledger_path, said_of
+from carbonlens.app.sources import declared_sources
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import Role, RunStatus
@@ -111,8 +112,9 @@ class TrackedRun:
         self._ledger, self._no_ledger = ledger_path(self._request.ledger, notes)
         lineage = process_lineage()
         run = described(self._request, lineage.parent(), notes)
-        session = Session(run, watch(), self._ledger, recorder=self._recorder)
-        for note in notes:
+        seen = watch(sources=declared_sources(notes))
+        session = Session(run, seen, self._ledger, recorder=self._recorder)
+        for note in (*notes, *seen.findings):
             session.note(note)
         session.start()
         # Only a run that is measured becomes the parent of others.

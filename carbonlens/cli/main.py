@@ -7,7 +7,7 @@ import sys
 import typer
 
 from carbonlens._version import __version__
-from carbonlens.cli import compare, demo, import_, report, run, runs
+from carbonlens.cli import calibrate, compare, demo, doctor, import_, report, run, runs
 from carbonlens.errors import CarbonlensError
 
 app = typer.Typer(
@@ -20,6 +20,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 demo.register(app)
+doctor.register(app)
+calibrate.register(app)
 run.register(app)
 runs.register(app)
 import_.register(app)

@@ -14,6 +14,9 @@ from carbonlens.domain.run import Run
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting.run_json import run_json
 
+REPLAYED = "CL157"
+"""Code of the finding that a run's figures come from a recording."""
+
 
 def print_result(result: CommandResult, *, json: bool) -> None:
     """Print the run: JSON on stdout, or one line on stderr, since stdout is the command's.
@@ -38,6 +41,8 @@ def _print(result: CommandResult, run: Run, *, json: bool) -> None:
     total = run.total_energy
     printed = fmt.energy(total)
     grade = f", grade {total.grade}" if total.grade else ""
+    if any(f.code == REPLAYED for f in run.findings):
+        grade = ", played from a recording, not measured"
     is_saved = result.stored is not None and result.stored.ledger is not None
     failed = " as failed" if run.status == "failed" else ""
     end = f"saved run {run.run_id}{failed}" if is_saved else "the run was not saved"

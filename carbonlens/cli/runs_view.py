@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 
+from carbonlens.accounting.allocation_totals import Totals
 from carbonlens.app.runs import Listing
 from carbonlens.cli import output
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S
 from carbonlens.reporting import format as fmt
-from carbonlens.reporting.run_json import run_json
+from carbonlens.reporting.run_json import run_json, totals_json
+
+_MOST_NAMES: Final = 3
 
 
 def print_list_as_json(listing: Listing) -> None:
@@ -21,7 +25,8 @@ def print_list_as_json(listing: Listing) -> None:
         {
             "schema": "carbonlens/runs/1",
             "ledger": listing.ledger,
-            "runs": [run_json(r) for r in listing.runs],
+            "runs": [run_json(r, b) for r, b in zip(listing.runs, listing.billed, strict=True)],
+            "totals": totals_json(listing.totals),
             "recovered": len(listing.recovered),
             "unread_batches": listing.unread_batches,
             "findings": listing.findings,
@@ -50,6 +55,8 @@ def print_list(listing: Listing, limit: int) -> None:
     if shown:
         header = ["run", "study/step", "status", "start (UTC)", "time", "energy"]
         for line in output.table(header, [_row(r) for r in shown], left=4):
+            output.say(line)
+        for line in _total_lines(listing.totals):
             output.say(line)
     if listing.recovered:
         output.note(f"recovered {_runs(len(listing.recovered))} whose process was gone")
@@ -86,9 +93,34 @@ def print_run(run: Run) -> None:
         output.say(f"{name.ljust(width)}  {value}")
 
 
+def _total_lines(totals: Totals) -> list[str]:
+    """Return a line a boundary, one for what nobody is billed, one for what nobody knows."""
+    nested = f" and {totals.nested} inside them" if totals.nested else ""
+    counted = f"{_runs(totals.runs)}{nested}"
+    lines = []
+    for part in totals.parts:
+        which = counted if len(totals.parts) == 1 else _runs(part.runs)
+        at = f" ({part.boundary} boundary)" if part.boundary else ""
+        lines.append(f"total of {which}: {fmt.energy(part.billed).text}{at}")
+        if part.unattributed is not None:
+            lines.append(
+                f"  idle or unrecorded work on their devices: {fmt.energy(part.unattributed).text}{at}"
+            )
+    if totals.unknown:
+        named = ", ".join(_short(i) for i in totals.unknown[:_MOST_NAMES])
+        more = len(totals.unknown) - _MOST_NAMES
+        rest = f" and {more} more" if more > 0 else ""
+        lines.append(output.clip(f"energy unknown, in no total: {named}{rest}", output.WIDTH))
+    return lines
+
+
+def _short(run_id: str) -> str:
+    return run_id[-12:] if len(run_id) > 12 else run_id
+
+
 def _row(run: Run) -> list[str]:
     return [
-        run.run_id[-12:] if len(run.run_id) > 12 else run.run_id,
+        _short(run.run_id),
         output.clip(f"{run.study or '-'}/{run.step or '-'}", 22),
         run.status,
         _start(run)[:16],

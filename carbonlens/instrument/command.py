@@ -11,6 +11,7 @@ import msgspec
 
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
+from carbonlens.domain.sources import Sources
 from carbonlens.errors import UsageError
 from carbonlens.instrument.child import ChildEnd, held_signals, run_child, subreaper
 from carbonlens.ledger.location import LEDGER_VARIABLE
@@ -19,8 +20,9 @@ from carbonlens.metering.deposit import Deposit
 from carbonlens.metering.job import this_job
 from carbonlens.metering.lineage import VARIABLE, process_lineage
 from carbonlens.metering.process_time import children
-from carbonlens.metering.sensors.discovery import watch
-from carbonlens.metering.session import Session, new_run
+from carbonlens.metering.records import new_run
+from carbonlens.metering.sensors.discovery import Watch, watch
+from carbonlens.metering.session import Session
 from carbonlens.metering.wording import arguments_sha256, error_text, plain
 
 
@@ -56,6 +58,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
     repeat: int | None = None,
     tags: Mapping[str, str] | None = None,
     record_args: bool = False,
+    sources: Sources | None = None,
     notes: Sequence[Finding] = (),
 ) -> CommandResult:
     """Run a command, and record what it used as one run.
@@ -73,6 +76,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         repeat: Number of the round, from 1.
         tags: The user's own labels.
         record_args: True to keep the arguments themselves.
+        sources: What the user declared, beside what is found.
         notes: What must be said on the record beside what measuring finds.
 
     Raises:
@@ -93,7 +97,8 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
                 repeat=repeat,
                 tags={plain(k): plain(v) for k, v in (tags or {}).items()},
             )
-            session = _started(run, ledger, units, notes)
+            seen = watch(of_children=True, sources=sources)
+            session = _started(run, ledger, seen, units, (*notes, *seen.findings))
             environ[VARIABLE] = run.run_id
             # What the command tracks itself belongs beside this run.
             environ[LEDGER_VARIABLE] = str(ledger)
@@ -138,8 +143,10 @@ def _described(argv: Sequence[str], *, record_args: bool) -> Run:
     )
 
 
-def _started(run: Run, ledger: Path, units: Decimal | int | None, notes: Sequence[Finding]) -> Session:
-    session = Session(run, watch(of_children=True), ledger)
+def _started(
+    run: Run, ledger: Path, seen: Watch, units: Decimal | int | None, notes: Sequence[Finding]
+) -> Session:
+    session = Session(run, seen, ledger)
     for note in notes:
         session.note(note)
     if units is not None:

@@ -73,7 +73,11 @@ _BY_ARM_PART: Final = {(_ARM_LTD, 0xD0C): "Ampere Altra"}
 
 
 class Processor(msgspec.Struct, frozen=True, kw_only=True):
-    """What the kernel says of the first processor; ``None`` where it says nothing."""
+    """What the kernel says of the first processor; ``None`` where it says nothing.
+
+    ``siblings`` are the threads of its package, as far as this machine sees them;
+    ``virtual`` tells that a hypervisor shows it.
+    """
 
     vendor: str | None = None
     family: int | None = None
@@ -81,6 +85,8 @@ class Processor(msgspec.Struct, frozen=True, kw_only=True):
     stepping: int | None = None
     name: str | None = None
     arm_part: int | None = None
+    siblings: int | None = None
+    virtual: bool = False
 
 
 def parse_cpuinfo(text: str) -> Processor:
@@ -97,6 +103,8 @@ def parse_cpuinfo(text: str) -> Processor:
         stepping=_number(fields.get("stepping")),
         name=fields.get("model name") or None,
         arm_part=_number(fields.get("cpu part")),
+        siblings=_number(fields.get("siblings")),
+        virtual="hypervisor" in fields.get("flags", "").split(),
     )
 
 
@@ -114,11 +122,17 @@ def curve_for(processor: Processor) -> CpuCurve:
 
     The class default has ``known=False``: whoever uses it says so.
     """
+    row = row_for(processor)
+    return _curve(row or DEFAULT, known=row is not None)
+
+
+def row_for(processor: Processor) -> Row | None:
+    """Return the table's row of a processor's family; ``None`` if it has none."""
     name = _family_by_number(processor)
     row = next((r for r in ROWS if r.family == name), None)
     if row is None and processor.name:
         row = next((r for r in ROWS if re.search(r.pattern, processor.name or "")), None)
-    return _curve(row or DEFAULT, known=row is not None)
+    return row
 
 
 def _family_by_number(cpu: Processor) -> str | None:

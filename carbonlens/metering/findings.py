@@ -46,8 +46,8 @@ def memory_unmeasured() -> Finding:
     return Finding(
         code="CL104",
         severity="warning",
-        message="the machine has no memory energy counter: the figure is the processor package alone",
-        mend="use a wall meter for a complete figure (`carbonlens doctor` lists what there is)",
+        message="no sensor tells the energy of the memory: it is not in the figure",
+        mend="declare a wall meter for a complete figure (docs/measuring.md)",
         subject="energy.ram",
     )
 
@@ -60,7 +60,7 @@ def reading_incomplete(device: str, covered_s: float, window_s: float) -> Findin
         message=(
             f"{device} was read over {covered_s:.3g} s of {window_s:.3g} s: its energy is a lower bound"
         ),
-        mend="run the work again while the source can be read (RAPL: /sys/class/powercap)",
+        mend="run the work again while the source can be read (`carbonlens doctor` says why it fails)",
         subject=device,
     )
 
@@ -161,7 +161,7 @@ def source_passed_over(name: str, component: str, covered_s: float, window_s: fl
         code="CL114",
         severity="warning",
         message=f"{name} {covered}: the {component} figure is that of {used} instead",
-        mend="run the work again while the source can be read (RAPL: /sys/class/powercap)",
+        mend="run the work again while the source can be read (`carbonlens doctor` says why it fails)",
         subject=f"energy.{component}",
     )
 
@@ -198,4 +198,16 @@ def device_shared(device: str, own_share: float) -> Finding:
         "its energy is the whole device's",
         mend="keep the device free, or let `carbonlens runs` share it between recorded runs",
         subject=device,
+    )
+
+
+def no_power_figure(component: str) -> Finding:
+    """How long a device was busy is known, and no published power to make energy of it."""
+    return Finding(
+        code="CL142",
+        severity="warning",
+        message=f"the {component} tells how long it was busy and nothing tells its power: "
+        "its energy is unknown and the total is a lower bound",
+        mend="declare its power from a datasheet, or a meter (`carbonlens doctor` tells how)",
+        subject=f"energy.{component}",
     )

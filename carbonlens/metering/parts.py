@@ -134,7 +134,9 @@ def _modelled(info: SensorInfo, channel: Channel, gain: Gained) -> tuple[Reading
     if info.device_curve is not None:
         at_device = _on_curve(info, channel, gain, info.device_curve)
         at_device = msgspec.structs.replace(
-            at_device, boundary="device", method=f"CPU time on the package curve ({info.device_curve.source})"
+            at_device,
+            boundary="device",
+            method=f"CPU time on the package curve ({info.device_curve.family}; {info.device_curve.source})",
         )
     return _on_curve(info, channel, gain, info.curve), at_device
 
@@ -169,13 +171,18 @@ def _measured(
         boundary=info.boundary,
         grade=info.grade,
         method=info.method,
-        u_random_j=math.hypot(gain.u_random, gap_j if gap_s < (1 - WHOLE_SHARE) * window_s else 0.0),
-        u_by_source_j={source: gain.u_common} if gain.u_common else {},
+        u_random_j=_random(gain, gap_j if gap_s < (1 - WHOLE_SHARE) * window_s else 0.0, info),
+        u_by_source_j={source: gain.u_common} if gain.u_common and info.width_known else {},
         devices=(channel.device,),
         covered_s=gain.covered_s,
         own_share=share,
     )
     return reading if channel.part is None else _divided(reading, channel.part, share)
+
+
+def _random(gain: Gained, gap_j: float, info: SensorInfo) -> float:
+    # A meter that states no accuracy has no width; its tick alone would be a false one.
+    return math.hypot(gain.u_random, gap_j) if info.width_known else 0.0
 
 
 def _divided(reading: Reading, part: float, share: float | None) -> Reading:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from typing import Final
 
 from carbonlens.metering.sensors import Probe, Sensor, SensorInfo
@@ -64,6 +65,23 @@ class PatientSensor:
         if answer.values is None:
             raise OSError(answer.fault)
         return answer.values
+
+    def read_here(self) -> tuple[float | None, ...]:
+        """Return a reading taken in the calling thread, which must be one of our own.
+
+        The sampler may hang with a driver, the user's thread may not; and a reading
+        handed over between threads costs more than the reading itself.
+
+        Raises:
+            OSError: If an earlier reading hangs still, or the sensor's own reading failed.
+        """
+        if self._pending is not None and not self._pending.done.is_set():
+            raise TimeoutError("an earlier reading has not come back yet")
+        begin = time.monotonic()
+        values = self._sensor.read(edge=False)
+        if time.monotonic() - begin > self._wait_s:
+            self.stalled = True
+        return values
 
     def close(self) -> None:
         """Have the thread close the sensor, once it is free."""

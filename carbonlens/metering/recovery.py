@@ -24,8 +24,9 @@ from carbonlens.metering import findings
 from carbonlens.metering.deposit import Deposit, deposit, fallback_ledger, is_recorded
 from carbonlens.metering.host import process_start_ticks, this_host
 from carbonlens.metering.journal import SUFFIX, VERSION, Header, Journal, Writer, read, read_header
+from carbonlens.metering.records import sealed_run
 from carbonlens.metering.sealing import seal
-from carbonlens.metering.session import journal_folder, sealed_run
+from carbonlens.metering.session import journal_folder
 from carbonlens.metering.threads import start_beside
 
 WAIT_S: Final = 0.04

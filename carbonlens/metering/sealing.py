@@ -223,8 +223,10 @@ def _remarks(chosen: Sequence[Part], hardware: str | None) -> list[Finding]:
     remarks: list[Finding] = []
     for part in chosen:
         info, reading = part.info, part.reading
-        curve = info.curve
-        if curve is not None and not curve.known and reading.boundary == info.boundary:
+        curve = info.curve if reading.boundary == info.boundary else info.device_curve
+        if curve is None and info.kind == "utilisation":
+            remarks.append(findings.no_power_figure(part.component))
+        elif curve is not None and not curve.known and part.component == "cpu":
             factor = math.exp(Z_95 * curve.relative_sigma)
             remarks.append(findings.unknown_cpu_family(hardware, factor))
         if info.scope == "machine" or info.whole_machine:

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
-from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
-from carbonlens._version import __version__
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.run import Conditions, Origin, Run
+from carbonlens.domain.run import Conditions, Run
 from carbonlens.domain.units import US_PER_S, RunStatus
 from carbonlens.ledger.location import state_dir
 from carbonlens.metering import findings, process_time
-from carbonlens.metering.cpu_families import this_processor
 from carbonlens.metering.deposit import UNENCODABLE, Deposit, deposit, deposit_outcomes
-from carbonlens.metering.host import new_run_id, this_host
-from carbonlens.metering.journal import Facts, Header, JournalWriter, Look, this_writer
+from carbonlens.metering.journal import Header, JournalWriter, Look, this_writer
 from carbonlens.metering.recorder import Recorder
+from carbonlens.metering.records import one_line, sealed_run
 from carbonlens.metering.sampler import process_sampler
-from carbonlens.metering.sealing import Sample, Sealed, Values, seal_tally, tallied
+from carbonlens.metering.sealing import Sample, Values, seal_tally, tallied
 from carbonlens.metering.sensors import Sensor
 from carbonlens.metering.sensors.discovery import Watch
 from carbonlens.metering.tally import Tally
-from carbonlens.metering.wording import plain
 
-ERROR_LENGTH: Final = 200
 _LOCK_WAIT_S: Final = 0.05
 """The longest the user's thread waits for the sampler to finish a look."""
 
@@ -167,6 +160,7 @@ class Session:
             if self._open:
                 self._look(edge=True)
             self._open = False
+            self._notes += self._said_of_sensors()
             if locked:
                 self._close_sensors()
             else:
@@ -176,9 +170,6 @@ class Session:
             if locked:
                 self._lock.release()
         process_sampler().remove(self)
-        for sensor in self._sensors:
-            if getattr(sensor, "stalled", False):
-                self.note(findings.sensor_stalled(sensor.info.name))
         kept = False
         try:
             self.run = self._sealed_run(status, error, exit_code)
@@ -190,6 +181,14 @@ class Session:
                 # A run that lies in no ledger keeps its journal, to be recovered later.
                 (self._journal.discard if kept else self._journal.close)()
         return stored
+
+    def _said_of_sensors(self) -> list[Finding]:
+        """Return what the sensors themselves have to say, before they are closed."""
+        said = [findings.sensor_stalled(s.info.name) for s in self._sensors if getattr(s, "stalled", False)]
+        for sensor in self._sensors:
+            notes = getattr(sensor, "notes", None)
+            said += notes() if callable(notes) else ()
+        return said
 
     def _close_sensors(self) -> None:
         for sensor in self._sensors:
@@ -309,78 +308,6 @@ class Session:
         return self._sampled_peak
 
 
-def sealed_run(
-    run: Run,
-    facts: Facts,
-    sealed: Sealed,
-    window_us: int,
-    status: RunStatus,
-    notes: Sequence[Finding] = (),
-) -> Run:
-    """Return the finished record of a run from what was sealed.
-
-    Args:
-        run: The record as it was at the start.
-        facts: What the user recorded meanwhile.
-        sealed: Energy of the window.
-        window_us: Length of the window.
-        status: How it ended.
-        notes: Findings beside those of ``facts`` and ``sealed``.
-    """
-    window_s = window_us / US_PER_S
-    covered_s = min(sealed.covered_s, window_s)
-    run = facts.onto(run)
-    return msgspec.structs.replace(
-        run,
-        status=status,
-        end_us=None if run.start_us is None else run.start_us + window_us,
-        duration_s=window_s,
-        energy=sealed.readings,
-        beside=sealed.beside,
-        device_uuids=run.device_uuids or sealed.devices,
-        energy_by_hour=sealed.hours,
-        conditions=Conditions(wall_s=window_s, cpu_s=sealed.cpu_s),
-        coverage=covered_s / window_s if window_s > 0 else 1.0,
-        lost_s=round(window_s - covered_s, 6),
-        findings=(*run.findings, *sealed.findings, *notes),
-    )
-
-
-def new_run(instrument: str, *, program: str | None = None, args_sha256: str | None = None) -> Run:
-    """Return a running record of this host and this moment, with a fresh id.
-
-    Args:
-        instrument: What measures, for example ``track``.
-        program: Name of the program, without folders and arguments.
-        args_sha256: Hash of its arguments.
-    """
-    now_us = time.time_ns() // 1000
-    uname = os.uname()
-    return Run(
-        run_id=new_run_id(now_us // 1000),
-        status="running",
-        host_id=this_host().host_id,
-        machine_id=this_host().machine,
-        start_us=now_us,
-        hardware=hardware_name(),
-        origin=Origin(
-            instrument=f"carbonlens {instrument} {__version__}",
-            program=program,
-            args_sha256=args_sha256,
-            python=".".join(map(str, sys.version_info[:3])),
-            platform=f"{uname.sysname} {uname.release} {uname.machine}",
-        ),
-    )
-
-
-@cache
-def hardware_name() -> str | None:
-    """Return the CPU's name and how many of its threads this machine has."""
-    name = this_processor().name
-    threads = os.cpu_count()
-    return None if name is None else f"{name} x{threads}"
-
-
 def journal_folder() -> Path:
     """Return the folder of this user's journals.
 
@@ -393,13 +320,6 @@ def journal_folder() -> Path:
     return state_dir() / "journal"
 
 
-def one_line(error: str | None) -> str | None:
-    """Return the first line of an error text, at most 200 characters of it."""
-    if error is None:
-        return None
-    return plain(error).strip().partition("\n")[0].strip()[:ERROR_LENGTH]
-
-
 def _patient(sensor: Sensor) -> Sensor:
     from carbonlens.metering.patience import PatientSensor  # needs threads that most runs do without
 
@@ -408,6 +328,8 @@ def _patient(sensor: Sensor) -> Sensor:
 
 def _read(sensor: Sensor, *, edge: bool) -> Values:
     try:
-        return sensor.read(edge=edge)
+        # The edges are read in the user's thread, looks between them in the sampler's.
+        read_here = None if edge else getattr(sensor, "read_here", None)
+        return sensor.read(edge=edge) if read_here is None else cast("Values", read_here())
     except Exception:  # noqa: BLE001  # law 8: whatever a driver raises is a gap, never the user's error
         return None

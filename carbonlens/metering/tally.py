@@ -37,6 +37,9 @@ _SETTLED_US: Final = 2 * US_PER_S
 
 _CONTEXT_US: Final = 5 * US_PER_S
 
+_EDGE_US: Final = 50_000
+"""An edge reading is this near to its edge, at most: nobody waits longer for one."""
+
 WHOLE_SHARE: Final = 0.99
 """Share of the window from which a reading is taken as complete."""
 
@@ -97,6 +100,9 @@ class CounterTally:
         self._last: tuple[int, float] | None = None
         self._unrolled = 0.0
         self._wraps = 0
+        calibration = _usable_calibration(channel) if info.unit == "J" else None
+        # Of a calibration a counter takes the gain alone (metering.calibrations).
+        self._factor = 1.0 if calibration is None else calibration.gain.value or 1.0
 
     def add(self, t_us: int, value: float | None) -> None:
         """Take a reading; a failed one costs nothing as long as a later one comes."""
@@ -112,7 +118,7 @@ class CounterTally:
                 begins = True
             else:
                 self._wraps += value < self._last[1]
-                self._unrolled += gain
+                self._unrolled += gain * self._factor
         self._last = (t_us, value)
         self._recent.append((t_us, self._unrolled, begins))
         while self._recent[0][0] < t_us - NEAR_US:
@@ -141,20 +147,18 @@ class CounterTally:
             noted.append(_reset(len(_unbroken(readings)) - 1, lost_us))
         steps = tuple((a[0], b[0], b[1] - a[1]) for part in parts for a, b in pairwise(part))
         if self._info.unit != "J":
-            covered_us = sum(b - a for a, b, _ in steps)
+            covered_us = float(sum(b - a for a, b, _ in steps))
             return Gained(
                 amount=math.fsum(s[2] for s in steps),
-                covered_s=min(covered_us, window_us) / US_PER_S,
+                covered_s=_whole_if_near(readings, covered_us, window_us) / US_PER_S,
                 steps=steps,
                 findings=tuple(noted),
             )
         sensor = signal_sensor(self._info, self._channel, 0.0)
-        integrals = [
-            integrate_counter(p, max(p[0][0], 0), min(p[-1][0], window_us), sensor)
-            for p in parts
-            if p[0][0] < window_us
-        ]
-        return _merged(integrals, steps, noted)
+        integrals = [integrate_counter(p, p[0][0], p[-1][0], sensor) for p in parts]
+        merged = _merged(integrals, steps, noted)
+        whole_us = _whole_if_near(readings, merged.covered_s * US_PER_S, window_us, len(parts))
+        return msgspec.structs.replace(merged, covered_s=whole_us / US_PER_S)
 
 
 class PowerTally:
@@ -281,7 +285,7 @@ def signal_sensor(info: SensorInfo, channel: Channel, pace_s: float) -> Sensor:
         rated_w=channel.rated_w,
     )
     calibration = _usable_calibration(channel)
-    return sensor if calibration is None or info.unit != "W" else calibration.applied_to(sensor)
+    return sensor if calibration is None else calibration.applied_to(sensor)
 
 
 def _usable_calibration(channel: Channel) -> Calibration | None:
@@ -300,6 +304,20 @@ def _unbroken(readings: Sequence[tuple[int, float | None]]) -> list[list[tuple[i
         else:
             parts[-1].append((t_us, joules))
     return [p for p in parts if p]
+
+
+def _whole_if_near(
+    readings: Sequence[tuple[int, float | None]], covered_us: float, window_us: int, parts: int = 1
+) -> float:
+    """Return what is covered: all, if the edges were read and only the driver took a while for it.
+
+    A dear read is of a moment some milliseconds before the edge, at the start as at
+    the end, so that its difference spans the window's length.
+    """
+    near = abs(readings[0][0]) <= _EDGE_US and abs(window_us - readings[-1][0]) <= _EDGE_US
+    if parts == 1 and near and covered_us >= window_us - 2 * _EDGE_US:
+        return window_us
+    return min(covered_us, window_us)
 
 
 def _merged(integrals: Sequence[Integral], steps: tuple[Step, ...], noted: Sequence[Finding]) -> Gained:

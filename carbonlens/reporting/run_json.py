@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from carbonlens.accounting.allocation_totals import BoundaryTotal, Totals
 from carbonlens.domain.estimate import Estimate, add
 from carbonlens.domain.run import Run
 
 _USUAL_COMPONENTS = ("cpu", "gpu", "ram")
 
 
-def run_json(run: Run) -> dict[str, object]:
+def run_json(run: Run, billed: Run | None = None) -> dict[str, object]:
     """Return a run in the shape of ``runs --json``.
 
     Energies are estimates in joules: ``total`` and one a component, ``null``
     for a component that nothing read. ``energy_dynamic_j`` leaves out the share
     of idle power; ``null`` where a source does not tell it apart.
+
+    Args:
+        run: The run as it was measured.
+        billed: The same run with its part of shared devices; its total becomes
+            ``energy_billed``, which is left out without it.
     """
-    return {
+    shape: dict[str, object] = {
         "run_id": run.run_id,
         "study": run.study,
         "step": run.step,
@@ -38,6 +44,36 @@ def run_json(run: Run) -> dict[str, object]:
         "parent_run_id": run.parent_run_id,
         "tags": dict(run.tags),
         "findings": list(run.findings),
+    }
+    if billed is not None:
+        shape["energy_billed"] = billed.total_energy.as_json()
+    return shape
+
+
+def totals_json(totals: Totals) -> dict[str, object]:
+    """Return the ``totals`` of ``runs --json``.
+
+    ``energy_billed`` and ``energy_unattributed`` are unknown where runs are of
+    several boundaries, which are not summed; ``by_boundary`` has each then.
+
+    Args:
+        totals: What the listed runs add up to.
+    """
+    return {
+        "runs": totals.runs,
+        "runs_nested": totals.nested,
+        "runs_unknown": list(totals.unknown),
+        "energy_billed": totals.billed.as_json(),
+        "energy_unattributed": None if totals.unattributed is None else totals.unattributed.as_json(),
+        "by_boundary": {part.boundary or "unstated": _part(part) for part in totals.parts},
+    }
+
+
+def _part(part: BoundaryTotal) -> dict[str, object]:
+    return {
+        "runs": part.runs,
+        "energy_billed": part.billed.as_json(),
+        "energy_unattributed": None if part.unattributed is None else part.unattributed.as_json(),
     }
 
 

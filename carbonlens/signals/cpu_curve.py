@@ -55,6 +55,12 @@ TDP_SHARES_FACTOR_90: Final = 2.05
 TDP_SHARES_SPREAD: Final = math.log(TDP_SHARES_FACTOR_90) / 1.6448536269514722
 """One sigma of the logarithm of the power, from the 90 % factor."""
 
+TWO_POINTS_FACTOR_90: Final = 1.56
+"""The same of a curve through the machine's own idle and full power, on the same profiles."""
+
+TWO_POINTS_SPREAD: Final = math.log(TWO_POINTS_FACTOR_90) / 1.6448536269514722
+"""One sigma of the logarithm of the power, from that factor."""
+
 
 def fit(points: Sequence[tuple[float, float]], knee: float = KNEE) -> LoadCurve:
     """Return the curve with the least squares of log power.

@@ -156,8 +156,10 @@ def _edges(w: Window) -> float:
     cut = swing_w * min(w.period_s / (2 * math.sqrt(3)), w.length_s)
     if w.length_s >= w.period_s:
         return cut
-    # A window between two looks may have held any power seen around it, evenly.
-    missed_w = _highest_near(w, _reach_us(w)) - w.mean_w
+    # A window between two looks may have held any power that the device can draw, evenly;
+    # where its rating is not known, any seen around it.
+    most_w = max(_highest_near(w, _reach_us(w)), w.sensor.rated_w or 0.0)
+    missed_w = most_w - w.mean_w
     return max(cut, missed_w * w.length_s / math.sqrt(3))
 
 

@@ -4,9 +4,9 @@ import msgspec
 
 from carbonlens.domain.run import Run
 from carbonlens.metering.journal import Facts, Header, JournalWriter, Look, this_writer
+from carbonlens.metering.records import new_run
 from carbonlens.metering.sealing import Sample
 from carbonlens.metering.sensors.cpu_model import CpuModelSensor
-from carbonlens.metering.session import new_run
 
 
 def header(ledger="/nowhere", run: Run | None = None, **writer) -> Header:

@@ -4,9 +4,7 @@ import os
 
 import pytest
 
-from carbonlens.metering.process_time import TreeClock
 from carbonlens.metering.sensors import Sensor
-from carbonlens.metering.sensors.discovery import usable_sensors
 from carbonlens.metering.sensors.rapl import RaplSensor
 from tests.metering.powercap import RANGE_UJ, Powercap, turn
 
@@ -100,13 +98,3 @@ def test_a_forbidden_counter_names_one_safe_mend(tree):
     probe = RaplSensor(tree.root).probe()
     assert not probe.usable
     assert "chmod" in probe.mend
-
-
-def test_the_cpu_model_is_always_there_and_rapl_where_it_can_be_read(tree, tmp_path):
-    def names(root):
-        return [s.info.name for s in usable_sensors(TreeClock(), powercap=root)]
-
-    assert names(tmp_path / "nothing") == ["cpu_model"]
-    assert names(tree.root) == ["cpu_model"]
-    tree.zone("intel-rapl:0", "package-0")
-    assert names(tree.root) == ["cpu_model", "rapl"]

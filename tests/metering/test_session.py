@@ -12,10 +12,11 @@ from carbonlens.ledger.store import Ledger
 from carbonlens.metering.journal import read
 from carbonlens.metering.patience import PatientSensor
 from carbonlens.metering.process_time import TreeClock
+from carbonlens.metering.records import new_run, one_line
 from carbonlens.metering.sensors import Sensor
 from carbonlens.metering.sensors.cpu_model import CpuModelSensor
 from carbonlens.metering.sensors.discovery import Watch
-from carbonlens.metering.session import Session, new_run, one_line
+from carbonlens.metering.session import Session
 from tests.metering.processes import burn, runs
 from tests.metering.sensors import CounterSensor
 

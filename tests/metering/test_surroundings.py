@@ -9,7 +9,7 @@ import pytest
 from carbonlens.metering import accelerators
 from carbonlens.metering.host import new_run_id, process_start_ticks, this_host
 from carbonlens.metering.job import Job, this_job
-from carbonlens.metering.session import new_run
+from carbonlens.metering.records import new_run
 
 
 def nodes(root, *paths):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from carbonlens.signals.cpu_curve import (
     TDP_SHARES,
     TDP_SHARES_FACTOR_90,
+    TWO_POINTS_FACTOR_90,
     LoadCurve,
     factor_within,
     fit,
@@ -103,3 +104,9 @@ def test_machine_left_out_beats_the_cubic_and_lies_in_the_stated_width():
 @pytest.mark.slow
 def test_two_points_bring_a_machine_to_a_fifth():
     assert errors(list(itertools.chain(*calibrated().values()))).mean <= 0.20
+
+
+@needs_profiles
+@pytest.mark.slow
+def test_two_points_hold_nine_in_ten_within_the_stated_factor():
+    assert errors(list(itertools.chain(*calibrated().values()))).factor_90 <= TWO_POINTS_FACTOR_90

@@ -59,3 +59,11 @@ def test_the_interval_is_the_spread_and_at_least_the_grades(curve, factor):
 def test_a_time_that_is_none_is_refused(cpu_s):
     with pytest.raises(ValueError, match="CPU time"):
         cpu_energy(cpu_s, MILAN)
+
+
+def test_a_measured_curve_has_its_own_width_and_no_floor():
+    measured = CpuCurve(
+        family="machine", idle_w_per_thread=1, full_w_per_thread=4, spread=0.1, n=2, source="x", measured=True
+    )
+    assert measured.relative_sigma == 0.1
+    assert MILAN.relative_sigma > MILAN.spread

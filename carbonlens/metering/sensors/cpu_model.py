@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from carbonlens.metering import cpu_families
+from carbonlens.metering import cpu_device, cpu_families
+from carbonlens.metering.cpu_device import Tdp
 from carbonlens.metering.process_time import TreeClock
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
 from carbonlens.signals.cpu_model import CpuCurve
@@ -14,19 +15,25 @@ class CpuModelSensor:
     """Reads CPU seconds; always there, so that a run always has its CPU time.
 
     SPECpower watts are those of a whole server at the plug, hence the boundary
-    ``it`` and no model of memory beside it.
+    ``it`` and no model of memory beside it. The package's own curve goes along for
+    runs whose energy is a sum over devices.
 
     Args:
         clock: Whose CPU time to read; this process's tree by default.
         curve: Power curve; that of this machine's CPU family by default.
+        tdp: Thermal design power that the user declared.
     """
 
     may_block = False
+    rest_s = 0.0
 
-    def __init__(self, clock: TreeClock | None = None, curve: CpuCurve | None = None) -> None:
-        """Look up the machine's curve; nothing is opened."""
+    def __init__(
+        self, clock: TreeClock | None = None, curve: CpuCurve | None = None, tdp: Tdp | None = None
+    ) -> None:
+        """Look up the machine's curves; nothing is opened."""
         self._clock = clock or TreeClock()
-        self._info = _info(curve or this_curve())
+        info = _info(curve or this_curve(), this_device_curve())
+        self._info = info if tdp is None else cpu_device.better_curve(info, tdp)
 
     @property
     def info(self) -> SensorInfo:
@@ -42,7 +49,7 @@ class CpuModelSensor:
             usable=True,
             found="CPU time",
             reason="this CPU family is not in the table; the average over all servers is used",
-            mend="measure the wall power once, or use a machine with RAPL",
+            mend="measure idle and full power once: carbonlens calibrate cpu",
         )
 
     def read(self, *, edge: bool) -> tuple[float | None, ...]:
@@ -59,7 +66,13 @@ def this_curve() -> CpuCurve:
     return cpu_families.curve_for(cpu_families.this_processor())
 
 
-def _info(curve: CpuCurve) -> SensorInfo:
+@cache
+def this_device_curve() -> CpuCurve:
+    """Return the curve of this machine's CPU package alone, looked up once a process."""
+    return cpu_device.family_curve(cpu_families.this_processor())
+
+
+def _info(curve: CpuCurve, device_curve: CpuCurve) -> SensorInfo:
     return SensorInfo(
         name="cpu_model",
         kind="utilisation",
@@ -69,10 +82,7 @@ def _info(curve: CpuCurve) -> SensorInfo:
         grade="D",
         update_period_s=0.0,
         channels=(Channel(device="cpu-time", component="cpu"),),
-        method=(
-            f"CPU time x {curve.full_w_per_thread:.3g} W a thread, "
-            f"{curve.idle_w_per_thread:.3g} W of it own share of idle "
-            f"({curve.family}, whole server; {curve.source})"
-        ),
+        method=cpu_device.method_of(curve),
         curve=curve,
+        device_curve=device_curve,
     )

@@ -1,0 +1,171 @@
+"""IPMI: the power that a server's management controller tells by ``ipmitool`` (grade C).
+
+Only the instantaneous reading is used. The "average over sample period" beside it is
+in practice the mean since the statistics were last reset, days or weeks ago, however
+short a sampling period is printed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from carbonlens.domain.grades import COUNTER_GAIN_95
+from carbonlens.domain.units import Z_95
+from carbonlens.metering.sensors import Channel, Probe, SensorInfo
+from carbonlens.metering.sensors.poll import PERIOD_S, Poll
+
+COMMAND: Final = ("ipmitool", "dcmi", "power", "reading")
+TIMEOUT_S: Final = 5.0
+
+_READING: Final = re.compile(r"Instantaneous power reading:\s*([\d.]+)\s*Watts", re.IGNORECASE)
+_STATE: Final = re.compile(r"Power reading state is:\s*(\w+)", re.IGNORECASE)
+_TEXT_LENGTH: Final = 120
+
+Runner = Callable[[Sequence[str]], str]
+"""Runs a program and returns what it printed; raises OSError if it fails."""
+
+
+def parse_reading(text: str) -> float | None:
+    """Return the watts of ``ipmitool dcmi power reading``; ``None`` if it tells none.
+
+    Nought is no power of a server that runs this program: the controller has not
+    filled the field in. Nor is a figure beside the state ``deactivated`` one, by the
+    DCMI specification (some controllers never set the state; their Redfish serves).
+    """
+    reading, state = _READING.search(text), _STATE.search(text)
+    if reading is None or (state is not None and state[1].lower() not in {"activated", "active"}):
+        return None
+    try:
+        watts = float(reading[1])
+    except ValueError:
+        return None
+    return watts if math.isfinite(watts) and watts > 0 else None
+
+
+def run_program(command: Sequence[str]) -> str:
+    """Run a program with a time limit and return what it printed.
+
+    Raises:
+        OSError: If it cannot be started, fails, or takes longer than ``TIMEOUT_S``.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError(f"{command[0]} gave no answer in {TIMEOUT_S:g} s") from error
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+        raise OSError(f"{command[0]} failed: {said[0][:_TEXT_LENGTH]}")
+    return done.stdout.decode("utf-8", "replace")
+
+
+def controller_info(name: str, how: str) -> SensorInfo:
+    """Describe the power readings of a management controller.
+
+    Args:
+        name: Of the sensor.
+        how: How it is asked, as printed.
+    """
+    return SensorInfo(
+        name=name,
+        kind="instant",
+        unit="W",
+        scope="wall",
+        boundary="it",
+        grade="C",
+        update_period_s=PERIOD_S,
+        channels=(Channel(device="controller", component="wall"),),
+        method=f"power supplies by the management controller ({how}); accuracy not stated, grade C's default",
+        # Makers publish no accuracy: the default of grade C (DESIGN law 2, docs/adr/0006).
+        gain_sigma=COUNTER_GAIN_95 / Z_95,
+        # An answer is between nought and one polling period old.
+        lag_s=PERIOD_S / 2,
+        lag_sigma_s=PERIOD_S,
+        whole_machine=True,
+    )
+
+
+class IpmiSensor:
+    """Asks this machine's controller about once a second, beside the work.
+
+    Args:
+        runner: Runs ``ipmitool``.
+        wait_s: How long a probe waits for an answer, and calls silence a fault.
+            ``None`` is for the start of a run, which waits for nothing.
+        clock: Monotonic seconds.
+    """
+
+    may_block = False
+    rest_s = PERIOD_S
+
+    def __init__(
+        self,
+        runner: Runner = run_program,
+        *,
+        wait_s: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Keep the runner; nothing is started."""
+        self._runner = runner
+        self._wait_s = wait_s
+        self._poll = Poll(self._watts, clock)
+        self._info = controller_info("ipmi", "IPMI DCMI")
+
+    @property
+    def info(self) -> SensorInfo:
+        """Describe the readings."""
+        return self._info
+
+    def probe(self) -> Probe:
+        """Ask the controller."""
+        try:
+            self._poll.start()
+        except OSError as error:
+            return Probe(usable=False, found="management controller", reason=str(error))
+        if not self._poll.wait(self._wait_s or 0.0) and self._wait_s is None:
+            return Probe(usable=True, found="management controller, being asked")
+        try:
+            return Probe(usable=True, found=f"management controller: {self._poll.latest():.4g} W now")
+        except OSError as error:
+            return Probe(
+                usable=False, found="management controller", reason=str(error), mend=_mend(str(error))
+            )
+
+    def read(self, *, edge: bool) -> tuple[float | None, ...]:
+        """Return watts.
+
+        Raises:
+            OSError: If there is no recent answer, or the sensor is closed.
+        """
+        del edge  # an answer takes longer than the edge of a window may
+        self._poll.start()
+        return (self._poll.latest(),)
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._poll.stop()
+
+    def _watts(self) -> float:
+        watts = parse_reading(self._runner(COMMAND))
+        if watts is None:
+            raise OSError("the controller tells no power: its reading is empty, 0 or deactivated")
+        return watts
+
+
+def _mend(fault: str) -> str:
+    if "No such file" in fault and "/dev/ipmi" not in fault:
+        return "install ipmitool"
+    if "/dev/ipmi" in fault or "ermission" in fault:
+        return "ask an administrator to let your group read and write /dev/ipmi0"
+    return 'declare the controller\'s Redfish address instead (kind = "redfish")'

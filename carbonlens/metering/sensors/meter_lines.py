@@ -1,0 +1,190 @@
+"""Lines of an external meter: ``t_us,watts[,rail]``, and the counters made of them.
+
+A header may name other units (``t_ms``, ``t_s``, ``milliwatts``). Comments, blank
+lines and lines that are torn or hold no power are left out and counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from statistics import median
+from typing import Final, NamedTuple
+
+from carbonlens.domain.units import US_PER_S
+from carbonlens.metering.sensors.stream import TellingCounter
+from carbonlens.signals.sensor import GAP_PERIODS
+
+DEFAULT_PERIOD_S: Final = 1.0
+"""Spacing of lines as long as none was seen and none is declared."""
+
+_LONGEST_LINE: Final = 4096
+_SPACINGS: Final = 15
+
+_TIMES_US: Final = {"t_us": 1.0, "t_ms": 1e3, "t_s": 1e6}
+_POWERS_W: Final = {
+    "watts": 1.0,
+    "power_w": 1.0,
+    "w": 1.0,
+    "milliwatts": 1e-3,
+    "power_mw": 1e-3,
+    "mw": 1e-3,
+}
+
+
+class MeterLine(NamedTuple):
+    """One line: microseconds of the meter's own clock, watts, and the rail it names."""
+
+    t_us: float
+    watts: float
+    rail: str | None = None
+
+
+class LineParser:
+    """Cuts bytes into lines and reads them.
+
+    Attributes:
+        skipped: Comments, blank lines and headers.
+        refused: Lines that are torn, or hold no finite time and power from 0.
+        last_refused: The last of these, for messages.
+    """
+
+    def __init__(self) -> None:
+        """Start with the units that stand without a header."""
+        self.skipped = 0
+        self.refused = 0
+        self.last_refused: str | None = None
+        self._rest = b""
+        self._units: tuple[float, float] | None = (1.0, 1.0)
+
+    def feed(self, data: bytes) -> list[MeterLine]:
+        """Return what whole lines hold; the rest waits for more."""
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > _LONGEST_LINE:
+            self._refuse(self._rest[:_LONGEST_LINE].decode("utf-8", "replace"))
+            self._rest = b""
+        found = (self._line(raw.decode("utf-8", "replace").strip(" \t\r\ufeff")) for raw in whole)
+        return [line for line in found if line is not None]
+
+    def _line(self, text: str) -> MeterLine | None:
+        if not text or text.startswith("#"):
+            self.skipped += 1
+            return None
+        cells = [cell.strip() for cell in text.split(",")]
+        if len(cells) > 1 and cells[0][:1].isalpha() and cells[1][:1].isalpha():
+            self.skipped += 1
+            self._units = _units(cells)
+            return None
+        line = None if self._units is None else _values(cells, *self._units)
+        if line is None:
+            self._refuse(text)
+        return line
+
+    def _refuse(self, text: str) -> None:
+        self.refused += 1
+        self.last_refused = text
+
+
+def _units(cells: list[str]) -> tuple[float, float] | None:
+    """Return what a header's columns are multiplied by; ``None`` for units nobody knows."""
+    time_us, power_w = _TIMES_US.get(cells[0].lower()), _POWERS_W.get(cells[1].lower())
+    return None if time_us is None or power_w is None else (time_us, power_w)
+
+
+def _values(cells: list[str], time_us: float, power_w: float) -> MeterLine | None:
+    if not 2 <= len(cells) <= 3:
+        return None
+    try:
+        t_us, watts = float(cells[0]) * time_us, float(cells[1]) * power_w
+    except ValueError:
+        return None
+    if not (math.isfinite(t_us) and math.isfinite(watts) and watts >= 0):
+        return None
+    return MeterLine(t_us, watts, cells[2] or None if len(cells) == 3 else None)
+
+
+class _Rail:
+    """The last line of a rail."""
+
+    def __init__(self, line: MeterLine, arrived_s: float) -> None:
+        self.t_us = line.t_us
+        self.watts = line.watts
+        self.arrived_s = arrived_s
+
+
+class HoldCounter:
+    """Joules of one channel: each line's watts held until the next line of its rail.
+
+    The meter's own clock gives the time between lines; the clock of this machine
+    only tells how long ago the last one came. Nothing is held over a gap of more than three
+    periods, nor when the meter's clock goes back: the counter then begins anew.
+
+    Args:
+        period_s: Seconds between two lines of a rail; ``None`` takes their median.
+    """
+
+    def __init__(self, period_s: float | None = None) -> None:
+        """Start without a line."""
+        self._declared_s = period_s
+        self._rails: dict[str | None, _Rail] = {}
+        self._spacings_us: deque[float] = deque(maxlen=_SPACINGS)
+        self._counter = TellingCounter()
+        self.lines = 0
+
+    @property
+    def seen_period_s(self) -> float | None:
+        """Median time between two lines of a rail; ``None`` before there were two."""
+        return median(self._spacings_us) / US_PER_S if self._spacings_us else None
+
+    @property
+    def watts(self) -> float | None:
+        """Power by the last lines; ``None`` before there was one."""
+        return math.fsum(rail.watts for rail in self._rails.values()) if self._rails else None
+
+    @property
+    def _gap_s(self) -> float:
+        return GAP_PERIODS * (self._declared_s or self.seen_period_s or DEFAULT_PERIOD_S)
+
+    def take(self, line: MeterLine, arrived_s: float) -> None:
+        """Count up to a line.
+
+        Args:
+            line: As the meter printed it.
+            arrived_s: When it came, by this machine's monotonic clock.
+        """
+        self.lines += 1
+        before = self._rails.get(line.rail)
+        self._rails[line.rail] = _Rail(line, arrived_s)
+        if before is None:
+            # The sum has a part that it did not have until now.
+            self._counter.begin_anew()
+            return
+        step_us = line.t_us - before.t_us
+        if step_us < 0 or step_us > self._gap_s * US_PER_S:
+            self._counter.begin_anew()
+        else:
+            self._counter.add(before.watts * step_us / US_PER_S)
+        if step_us > 0:
+            self._spacings_us.append(step_us)
+
+    def tell(self, now_s: float) -> float | None:
+        """Return the joules; ``None`` when a rail's last line is more than three periods old."""
+        if not self._rails or any(now_s - rail.arrived_s > self._gap_s for rail in self._rails.values()):
+            return None
+        held_j = math.fsum(r.watts * max(now_s - r.arrived_s, 0.0) for r in self._rails.values())
+        return self._counter.tell(held_j)
+
+
+def on_host_clock(samples: list[tuple[MeterLine, float]]) -> list[MeterLine]:
+    """Return lines with the meter's times moved onto this machine's clock.
+
+    The line that came soonest after it was measured is taken to have come at once:
+    every other delay is longer. The meter's clock must not have been set meanwhile.
+
+    Args:
+        samples: Lines, each with the monotonic second it arrived at.
+    """
+    if not samples:
+        return []
+    shift_us = min(arrived_s * US_PER_S - line.t_us for line, arrived_s in samples)
+    return [line._replace(t_us=line.t_us + shift_us) for line, _ in samples]

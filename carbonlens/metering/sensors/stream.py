@@ -1,0 +1,268 @@
+"""Streams: bytes from a program or a pipe, read beside the work, and counters made of them.
+
+A program runs in a session of its own: it has no terminal to ask for a password in,
+Ctrl-C does not reach it, and it reads nothing of what the user types. It ends with
+the sensor. Should this process be killed, its pipe closes, and the program ends
+with the next line it prints.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import stat
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Protocol
+
+from carbonlens.metering.threads import start_beside
+
+EARLY_END_S: Final = 0.03
+"""How long the start of a run waits for a program that ends at once (law 8 allows 50 ms)."""
+
+_GRACE_S: Final = 0.04
+_REAP_S: Final = 5.0
+_LOOK_S: Final = 0.1
+_CHUNK: Final = 65536
+
+
+class ByteSource(Protocol):
+    """Where bytes come from; ``end`` may be called by any thread, the rest by one."""
+
+    def open(self) -> None:
+        """Start or open it; raises OSError."""
+        ...
+
+    def read(self, wait_s: float) -> bytes | None:
+        """Return what came; ``None`` for nothing yet, and nothing more for an end."""
+        ...
+
+    def end(self) -> None:
+        """Have it end; waits a moment at most."""
+        ...
+
+    def close(self) -> None:
+        """Give back what was opened."""
+        ...
+
+
+class Program:
+    """A program that prints.
+
+    Args:
+        command: Program and arguments; no shell reads them.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Keep the command; nothing is started."""
+        self._command = tuple(command)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def exit_code(self) -> int | None:
+        """What it ended with; ``None`` while it runs."""
+        return None if self._process is None else self._process.poll()
+
+    def open(self) -> None:
+        """Start it.
+
+        Raises:
+            OSError: If it cannot be started.
+        """
+        if not self._command:
+            raise OSError("no command is declared")
+        try:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except ValueError as error:
+            raise OSError(f"the command cannot be started ({error})") from error
+
+    def read(self, wait_s: float) -> bytes | None:
+        """Return what it printed."""
+        return _read(self._stdout(), wait_s)
+
+    def end(self) -> None:
+        """Ask it to end, then kill it and what it started in its process group."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        # A program run by sudo is not ours to signal: the closing pipe ends it.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE_S)
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Close the pipe and reap the program."""
+        if self._process is None or self._process.stdout is None:
+            return
+        self._process.stdout.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_REAP_S)
+
+    def _stdout(self) -> int:
+        if self._process is None or self._process.stdout is None:
+            raise OSError("the program was not started")
+        return self._process.stdout.fileno()
+
+
+class Followed:
+    """A named pipe, or a file that something else appends to.
+
+    Args:
+        path: Of a pipe, read from now on, or of a file, whose first line is read for
+            its header and then what is added from now on.
+    """
+
+    exit_code: int | None = None
+
+    def __init__(self, path: Path) -> None:
+        """Keep the path; nothing is opened."""
+        self._path = path
+        self._handle: int | None = None
+        self._header = b""
+        self._in_line = False
+
+    def open(self) -> None:
+        """Open it, without waiting for somebody to write.
+
+        Raises:
+            OSError: If it cannot be opened.
+        """
+        # Without O_NONBLOCK a pipe that nobody writes to would hold the caller for ever.
+        self._handle = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if stat.S_ISREG(os.fstat(self._handle).st_mode):
+            head = os.read(self._handle, _CHUNK)
+            self._header = head[: head.find(b"\n") + 1]
+            size = os.lseek(self._handle, 0, os.SEEK_END)
+            # The rest of a line that is half written would be taken for a line of its own.
+            self._in_line = size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
+
+    def read(self, wait_s: float) -> bytes | None:
+        """Return what was added; a writer that left may come back."""
+        if self._handle is None:
+            raise OSError("the pipe was not opened")
+        if self._header:
+            header, self._header = self._header, b""
+            return header
+        data = _read(self._handle, wait_s)
+        if not data:
+            time.sleep(wait_s)
+            return None
+        if self._in_line:
+            _, newline, data = data.partition(b"\n")
+            self._in_line = not newline
+        return data or None
+
+    def end(self) -> None:
+        """Nothing has to be ended."""
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+def _read(handle: int, wait_s: float) -> bytes | None:
+    ready, _, _ = select.select([handle], [], [], wait_s)
+    if not ready:
+        return None
+    try:
+        return os.read(handle, _CHUNK)
+    except BlockingIOError:
+        return None
+
+
+class Pump:
+    """Reads a source in a thread of its own, from ``start`` until it ends or is stopped.
+
+    Args:
+        source: Read by the pump alone.
+        feed: Gets each piece, in the pump's thread.
+    """
+
+    def __init__(self, source: ByteSource, feed: Callable[[bytes], None]) -> None:
+        """Keep both; nothing is started."""
+        self._source = source
+        self._feed = feed
+        self._stopped = False
+        self.ended = threading.Event()
+
+    def start(self) -> None:
+        """Open the source in the caller's thread, whose signals a program inherits.
+
+        Raises:
+            OSError: If it cannot be opened.
+        """
+        self._source.open()
+        start_beside(self._run, "carbonlens-stream")
+
+    def stop(self) -> None:
+        """Have the source end; the thread closes it."""
+        self._stopped = True
+        self._source.end()
+
+    def _run(self) -> None:
+        try:
+            while not self._stopped:
+                data = self._source.read(_LOOK_S)
+                if data == b"":
+                    break
+                if data:
+                    self._feed(data)
+        finally:
+            self.ended.set()
+            self._source.close()
+
+
+class TellingCounter:
+    """A counter of joules that shows its gaps.
+
+    Whoever turns readings into energy sees a reset in a counter that falls, and
+    bridges nothing over it. So the first value told after a gap is lower than the
+    last one told before, whatever was counted in between.
+    """
+
+    def __init__(self) -> None:
+        """Start at nothing, in a stretch that nothing was told of."""
+        self._joules = 0.0
+        self._base = 0.0
+        self._told: float | None = None
+        self._anew = True
+
+    def add(self, joules: float) -> None:
+        """Count more."""
+        self._joules += joules
+
+    def begin_anew(self) -> None:
+        """Say that something before this moment was not counted."""
+        self._anew = True
+
+    def tell(self, held_j: float = 0.0) -> float:
+        """Return joules since the stretch's first telling; 0 then, or less after less than 0.
+
+        Args:
+            held_j: Joules since the last that were added, by the last power told. What
+                is added later may be less: the counter then stands until it is more.
+        """
+        now_j = self._joules + held_j
+        if self._anew or self._told is None:
+            first = 0.0 if self._told is None or self._told > 0 else self._told - 1.0
+            self._base = now_j - first
+            self._anew = False
+            self._told = first
+        else:
+            self._told = max(now_j - self._base, self._told)
+        return self._told

@@ -1,0 +1,57 @@
+"""Sysfs: one number or one line out of a kernel file, or nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}")
+_MOST_BYTES: Final = 4096
+
+
+def line(path: Path) -> str | None:
+    """Return a file's text without surrounding blanks; ``None`` when there is none.
+
+    Device-tree texts end in a zero byte, which goes too.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_MOST_BYTES)
+        return data.decode("utf-8").strip().strip("\0").strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def number(path: Path) -> int | None:
+    """Return the whole number in a file; ``None`` for anything else.
+
+    A kernel file that says ``N/A``, nothing or half a line has no value: it is not 0.
+    """
+    text = line(path)
+    return int(text) if text is not None and _NUMBER.fullmatch(text) else None
+
+
+def why_unreadable(path: Path) -> str | None:
+    """Return why a number cannot be read from a file; ``None`` when it can."""
+    try:
+        with path.open("rb") as stream:
+            stream.read(1)
+    except PermissionError:
+        return f"{path} can be read by root only"
+    except OSError as error:
+        return f"{path} cannot be read ({error.strerror})"
+    return None if number(path) is not None else f"{path} holds no number"
+
+
+def folders(parent: Path, pattern: str) -> list[Path]:
+    """Return the entries of a folder that match, sorted; none where there is no folder."""
+    try:
+        return sorted(parent.glob(pattern), key=_by_number)
+    except OSError:
+        return []
+
+
+def _by_number(path: Path) -> tuple[str, int, str]:
+    found = re.search(r"[0-9]+$", path.name)
+    return (str(path.parent), int(found[0]) if found else -1, path.name)

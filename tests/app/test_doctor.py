@@ -1,0 +1,253 @@
+"""Doctor on machines made of files and of a simulated driver: each source, its width, and why not better."""
+
+import math
+import os
+import time
+
+import pytest
+
+from carbonlens.app.doctor import examine, missing_packages
+from carbonlens.app.doctor_parts import factor_95
+from carbonlens.metering.devices.nvidia import VisibleGpus
+from carbonlens.metering.sensors import Channel, SensorInfo
+from carbonlens.metering.sensors.discovery import Place
+from carbonlens.metering.sensors.nvml_library import Nvml
+from carbonlens.reporting.doctor_json import doctor_json
+from tests.metering.fake_nvml import FakeGpu, FakeNvml, hanging
+from tests.metering.powercap import Powercap
+from tests.metering.trees_hwmon import acpi
+from tests.metering.trees_jetson import orin_nx
+from tests.metering.trees_npu import npu
+from tests.metering.trees_sysfs import put
+
+A, B = "GPU-aaaaaaaa-1111", "GPU-bbbbbbbb-2222"
+EPYC = "vendor_id : AuthenticAMD\ncpu family : 25\nmodel : 1\nmodel name : AMD EPYC\nsiblings : 2\n"
+UNKNOWN = "vendor_id : Nobody\ncpu family : 1\nmodel : 1\nmodel name : Some CPU\nsiblings : 2\n"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    root = tmp_path / "root"
+    (root / "sys" / "class").mkdir(parents=True)
+    put(root / "proc" / "self" / "statm", "1000 500 100 1 0 300 0")
+    put(root / "proc" / "cpuinfo", EPYC)
+    monkeypatch.chdir(tmp_path)
+    api = FakeNvml()
+    api.init_fault = 12  # no library
+    return Place(
+        root=root,
+        environ={"HOME": str(tmp_path)},
+        gpus=VisibleGpus(Nvml(api), {}, root),
+        calibrations=tmp_path / "calibrations",
+    )
+
+
+def parts(place):
+    return {p.name: p for p in examine(ledger="ledger", place=place).parts}
+
+
+def with_gpus(place, *gpus, **environ):
+    put(place.root / "dev" / "nvidiactl", "")
+    put(place.root / "proc" / "driver" / "nvidia" / "gpus" / "0000:01:00.0", "")
+    found = VisibleGpus(Nvml(FakeNvml(*gpus)), environ, place.root)
+    return place._replace(gpus=found, environ={**place.environ, **environ})
+
+
+def test_a_plain_machine_has_its_cpu_and_says_why_no_better(place):
+    found = examine(ledger="ledger", place=place)
+    assert [p.name for p in found.parts] == ["CPU", "RAM", "GPU", "NPU", "wall"]
+    cpu, ram, gpu, npu_part, wall = found.parts
+    assert (cpu.source.sensor, cpu.source.grade, cpu.source.boundary) == ("cpu_model", "D", "it")
+    assert cpu.source.factor_95 == pytest.approx(1.8)
+    assert [m.sensor for m in cpu.missing] == ["rapl"]
+    assert 0 < cpu.source.read_cost_s < 0.1
+    assert ram.source is None
+    assert "in the CPU figure" in ram.note
+    assert (gpu.note, npu_part.note) == ("none found", "none found")
+    assert "docs/measuring.md" in wall.mend
+    assert found.can_measure
+
+
+def test_counters_are_used_and_memory_has_its_own(place):
+    tree = Powercap(place.root / "sys" / "class" / "powercap")
+    tree.zone("intel-rapl:0", "package-0")
+    found = parts(place)
+    assert (found["CPU"].source.sensor, found["CPU"].source.grade) == ("rapl", "B")
+    assert found["CPU"].source.update_period_s == 0.001
+    assert [s.sensor for s in found["CPU"].others] == ["cpu_model"]
+    assert found["CPU"].others[0].boundary == "device"
+    assert found["RAM"].source.sensor == "ram_model"
+    assert "dram" in found["RAM"].missing[0].reason
+    tree.zone("intel-rapl:0:0", "dram")
+    assert parts(place)["RAM"].source.sensor == "rapl"
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
+def test_a_forbidden_counter_has_one_safe_mend(place):
+    tree = Powercap(place.root / "sys" / "class" / "powercap")
+    tree.zone("intel-rapl:0", "package-0").chmod(0)
+    assert "chmod a+r" in parts(place)["CPU"].mend
+
+
+def test_an_unknown_cpu_is_told_to_state_its_tdp(place):
+    put(place.root / "proc" / "cpuinfo", UNKNOWN)
+    found = examine(ledger="ledger", place=place)
+    assert found.machine.cpu_family is None
+    assert found.machine.cpu == "Some CPU"
+
+
+def test_each_gpu_of_the_work_has_its_line(place):
+    weak = FakeGpu(B, lacks={"nvmlDeviceGetTotalEnergyConsumption"})
+    there = with_gpus(place, FakeGpu(A), weak, FakeGpu("GPU-cccccccc-3333"), CUDA_VISIBLE_DEVICES="0,1")
+    found = examine(ledger="ledger", place=there)
+    one, two = (p for p in found.parts if p.part == "gpu")
+    assert (one.name, one.device, one.source.sensor, one.source.grade) == ("GPU 0", A, "nvml_energy", "B")
+    assert [s.sensor for s in one.others] == ["nvml_power"]
+    assert (two.name, two.source.sensor, two.source.grade) == ("GPU 1", "nvml_power", "C")
+    assert [m.sensor for m in two.missing] == ["nvml_energy"]
+    assert (found.machine.gpus_present, found.machine.gpus_used) == (3, 2)
+    assert found.machine.visibility == {"CUDA_VISIBLE_DEVICES": "0,1"}
+
+
+def test_hidden_gpus_are_said_to_be_hidden(place):
+    there = with_gpus(place, FakeGpu(A), CUDA_VISIBLE_DEVICES="")
+    assert "all hidden" in parts(there)["GPU"].note
+
+
+def test_a_gpu_on_the_bus_without_a_driver_is_seen(place):
+    device = place.root / "sys" / "bus" / "pci" / "devices" / "0000:01:00.0"
+    put(device / "class", "0x030200")
+    put(device / "vendor", "0x10de")
+    gpu = parts(place)["GPU"]
+    assert gpu.source is None
+    assert "NVIDIA GPU at 0000:01:00.0" in gpu.note
+    assert "--gpus all" in gpu.mend
+
+
+def test_a_driver_that_hangs_is_left_behind_and_named(place):
+    gpu = FakeGpu(A)
+    gpu.hang = hanging()
+    begin = time.perf_counter()
+    found = parts(with_gpus(place, gpu))["GPU"]
+    assert time.perf_counter() - begin < 8
+    assert found.source is None
+    assert "present, not measured" in found.note
+    assert any("did not answer" in m.reason for m in found.missing)
+    gpu.hang.set()
+
+
+def test_what_was_tried_on_recordings_only_says_so(place):
+    orin_nx(place.root)
+    npu(place.root, busy_us=5)
+    found = parts(place)
+    assert found["module"].source.on_recordings
+    assert found["NPU"].source.on_recordings
+    assert found["NPU"].source.factor_95 is None
+    assert "datasheet" in found["NPU"].mend
+    assert not found["CPU"].source.on_recordings
+
+
+def test_a_server_with_a_controller_is_told_to_declare_it(place):
+    put(place.root / "dev" / "ipmi0", "")
+    assert 'kind = "ipmi"' in parts(place)["wall"].mend
+
+
+def test_a_meter_of_the_whole_machine_stands_at_the_wall(place):
+    acpi(place.root, 1, 90_000_000)
+    wall = parts(place)["wall"]
+    assert (wall.source.sensor, wall.source.grade, wall.source.boundary) == ("hwmon:machine", "C", "it")
+    assert "calibrate cpu" in parts(place)["CPU"].mend
+
+
+def test_declared_sources_are_asked(place, tmp_path):
+    file = tmp_path / "sources.toml"
+    file.write_text(
+        "leave_out = ['ram_model']\n"
+        "[[external]]\nname = 'plug'\ngain_95 = 0.01\n"
+        "command = ['sh', '-c', 'while true; do echo 0,40; sleep 0.1; done']\n"
+        "[[external]]\nname = 'gone'\ncommand = ['/no/such/program']\n"
+    )
+    there = place._replace(environ={**place.environ, "CARBONLENS_SOURCES": str(file)})
+    found = examine(ledger="ledger", place=there)
+    wall = next(p for p in found.parts if p.part == "wall")
+    assert (wall.source.sensor, wall.source.grade) == ("external:plug", "A")
+    assert wall.source.factor_95 == pytest.approx(1.01, rel=1e-3)
+    assert [m.sensor for m in wall.missing] == []
+    assert found.sources_file == str(file)
+    assert {d.name: d.answers for d in found.declared} == {
+        "external:plug": True,
+        "external:gone": False,
+        "ram_model": False,
+    }
+
+
+def test_a_meter_of_unstated_accuracy_has_no_width():
+    info = SensorInfo(
+        name="external:x",
+        kind="cumulative",
+        unit="J",
+        scope="wall",
+        boundary="it",
+        grade="A",
+        update_period_s=1.0,
+        channels=(Channel(device="x", component="wall"),),
+        method="meter",
+        width_known=False,
+    )
+    assert factor_95(info, info.channels[0]) is None
+
+
+def test_widths_are_factors_of_95_percent():
+    info = SensorInfo(
+        name="x",
+        kind="cumulative",
+        unit="J",
+        scope="board",
+        boundary="device",
+        grade="B",
+        update_period_s=0.1,
+        channels=(Channel(device="x", component="gpu"),),
+        method="counter",
+        gain_sigma=0.05 / 1.959963984540054,
+    )
+    assert factor_95(info, info.channels[0]) == pytest.approx(math.exp(0.05))
+
+
+def test_nothing_to_read_is_not_a_measurement(place, tmp_path):
+    (tmp_path / "s.toml").write_text("leave_out = ['cpu_model']\n")
+    there = place._replace(environ={**place.environ, "CARBONLENS_SOURCES": str(tmp_path / "s.toml")})
+    assert not examine(ledger="ledger", place=there).can_measure
+
+
+def test_a_folder_that_cannot_be_written_is_said(place, tmp_path):
+    (tmp_path / "file").write_text("")
+    storage = examine(ledger=tmp_path / "file" / "ledger", place=place).storage
+    assert "is no folder" in storage.ledger_fault
+    assert not storage.ledger_exists
+    assert not (tmp_path / "ledger").exists()
+
+
+def test_extras_are_those_of_the_package():
+    extras = missing_packages()
+    assert {"analysis", "report", "codecarbon", "torch", "onnx"} <= set(extras)
+    assert "all" not in extras
+
+
+def test_json_has_units_in_its_names_and_null_for_what_is_unknown(place):
+    told = doctor_json(examine(ledger="ledger", place=place))
+    assert told["schema"] == "carbonlens/doctor/1"
+    cpu = told["parts"][0]
+    assert set(cpu["source"]) == {
+        "sensor",
+        "found",
+        "method",
+        "grade",
+        "factor_95",
+        "boundary",
+        "scope",
+        "update_period_s",
+        "read_cost_s",
+        "tested_on_recordings",
+    }
+    assert told["parts"][2]["source"] is None
+    assert told["machine"]["gpus_present"] is None
