@@ -7,7 +7,7 @@ import sys
 import typer
 
 from carbonlens._version import __version__
-from carbonlens.cli import calibrate, compare, demo, doctor, import_, report, run, runs
+from carbonlens.cli import calibrate, compare, demo, doctor, import_, ledger, report, run, runs
 from carbonlens.errors import CarbonlensError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ runs.register(app)
 import_.register(app)
 compare.register(app)
 report.register(app)
+ledger.register(app)
 
 
 def _version(show: bool) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from carbonlens.cli import runs_edit
 from carbonlens.cli.options import JsonOption, LedgerOption
 from carbonlens.errors import UsageError
 
@@ -21,6 +22,7 @@ def register(app: typer.Typer) -> None:
     group.command("list")(list_command)
     group.command("show")(show_command)
     group.command("recover")(recover_command)
+    runs_edit.register(group)
     app.add_typer(group, name="runs")
 
 

@@ -25,6 +25,15 @@ def uuid7(unix_ms: int, randomness: bytes) -> str:
     return str(uuid.UUID(int=value))
 
 
+def uuid7_ms(text: str) -> int | None:
+    """Return the milliseconds since 1970 UTC that a UUID version 7 carries; ``None`` for other text."""
+    try:
+        value = uuid.UUID(text)
+    except ValueError:
+        return None
+    return value.int >> 80 if value.version == 7 and str(value) == text else None
+
+
 def sha256_hex(content: bytes) -> str:
     """Return the SHA-256 of the content, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from carbonlens.errors import ConfigError
 
 LEDGER_VARIABLE = "CARBONLENS_LEDGER"
+
+ADDRESS: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/+(?P<rest>[^/].*)")
+"""A ledger that is no folder, such as ``s3://bucket/ledger``; a path object leaves one slash of the two."""
+
+
+def is_address(place: str | Path) -> bool:
+    """Tell an address, which the extra ``remote`` opens, from a folder."""
+    return ADDRESS.fullmatch(str(place)) is not None
 
 
 def locate(
@@ -17,7 +27,7 @@ def locate(
     start: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Path:
-    """Return the ledger's folder, which need not exist yet.
+    """Return the ledger's folder, which need not exist yet, or its address as it was given.
 
     The first that is given wins: ``explicit``, the variable
     ``CARBONLENS_LEDGER``, ``[tool.carbonlens] ledger`` in the nearest
@@ -33,12 +43,16 @@ def locate(
             text, or a ``~user`` has no home.
     """
     if explicit is not None:
-        return _expanded(Path(explicit), "--ledger").absolute()
+        return _whole(Path(explicit), "--ledger")
     variables = os.environ if environ is None else environ
     if variables.get(LEDGER_VARIABLE):
-        return _expanded(Path(variables[LEDGER_VARIABLE]), LEDGER_VARIABLE).absolute()
+        return _whole(Path(variables[LEDGER_VARIABLE]), LEDGER_VARIABLE)
     here = (start or _working_folder()).absolute()
     return _from_pyproject(here) or here / ".carbonlens"
+
+
+def _whole(path: Path, where: str) -> Path:
+    return path if is_address(path) else _expanded(path, where).absolute()
 
 
 def _working_folder() -> Path:
@@ -78,7 +92,7 @@ def _from_pyproject(here: Path) -> Path | None:
             raise ConfigError(
                 "[tool.carbonlens] ledger is not text", where=str(file), mend='write ledger = "path"'
             )
-        return folder / _expanded(Path(value), str(file))
+        return Path(value) if is_address(value) else folder / _expanded(Path(value), str(file))
     return None
 
 

@@ -1,34 +1,41 @@
 """The store: one immutable JSON file a live run, one Parquet batch an import.
 
 A record is written to a temporary file, synced, renamed into place, and the
-folder is synced: a reader sees a whole record or none.
+folder is synced: a reader sees a whole record or none. Nothing is locked: hosts
+that share a folder write under names that no other uses.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
-from carbonlens.domain.run import SCHEMA_VERSION, Run
-from carbonlens.domain.units import US_PER_S
-from carbonlens.errors import MissingExtraError, RecordError, UnwritableError
+from carbonlens.domain.run import Run
+from carbonlens.errors import RecordError, UnwritableError, UsageError
+from carbonlens.ledger import layout
+from carbonlens.ledger.atomic import sync_folder, write_atomically
+from carbonlens.ledger.location import is_address
 
-_UNDATED = "undated"
+if TYPE_CHECKING:
+    from carbonlens.ledger.activity import Kind, Row
+    from carbonlens.ledger.holdings import Holdings
+
+__all__ = ["Ledger", "LedgerView", "sync_folder", "unwritable", "write_atomically"]
 
 
 class LedgerView(msgspec.Struct, frozen=True, kw_only=True):
     """What reading the whole ledger gave.
 
     Attributes:
-        runs: All records that could be read, in the order in which they came.
+        runs: All records that could be read, each once, in the order in which they came.
         findings: Damaged or unreadable records.
-        unread_batches: Parquet batches left unread because DuckDB is missing.
+        unread_batches: Parquet files left unread because DuckDB is missing.
     """
 
     runs: tuple[Run, ...]
@@ -44,7 +51,17 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path) -> None:
-        """Point at the folder without touching it."""
+        """Point at the folder without touching it.
+
+        Raises:
+            UsageError: If it is an address; ``opening.open_ledger`` opens those.
+        """
+        if is_address(path):
+            raise UsageError(
+                "this command works on a folder only",
+                where=str(path),
+                mend="give a local folder with --ledger",
+            )
         self.path = Path(path)
 
     def __repr__(self) -> str:
@@ -63,7 +80,7 @@ class Ledger:
             probe.touch()
             probe.unlink()
         except OSError as error:
-            raise _unwritable(self.path, error) from error
+            raise unwritable(self.path, error) from error
 
     def _make(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
@@ -81,7 +98,7 @@ class Ledger:
             UnwritableError: If the ledger cannot be written.
             RecordError: If a different record has this id already.
         """
-        file = self.path / "runs" / _month(run) / f"{run.run_id}.json"
+        file = self.path / layout.RUNS / layout.month_of(run.start_us) / f"{run.run_id}.json"
         content = msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n"
         if file.exists():
             if file.read_bytes() == content:
@@ -94,7 +111,7 @@ class Ledger:
             file.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(file, content)
         except OSError as error:
-            raise _unwritable(file, error) from error
+            raise unwritable(file, error) from error
         return file
 
     def add_batch(self, runs: Sequence[Run], *, source_sha256: str, importer: str) -> Path:
@@ -120,12 +137,61 @@ class Ledger:
             batches.write(file, runs)
             sync_folder(file.parent)
         except OSError as error:
-            raise _unwritable(file, error) from error
+            raise unwritable(file, error) from error
         return file
 
     def batch_file(self, source_sha256: str, importer: str) -> Path:
         """Return the file a batch of this content and importer has or would have."""
-        return self.path / "imports" / f"{source_sha256[:32]}-{importer}.parquet"
+        return self.path / layout.IMPORTS / layout.batch_name(source_sha256, importer)
+
+    def add_rows(self, kind: Kind[Row], rows: Sequence[Row], *, source_sha256: str, importer: str) -> Path:
+        """Store meter readings, bill lines or snapshots of one source as one batch.
+
+        Args:
+            kind: ``activity.READINGS``, ``CHARGES`` or ``SNAPSHOTS``.
+            rows: Records of the source; their ids say what counts once.
+            source_sha256: Hash of the source's content, the batch's identity.
+            importer: Name and version of the importer, part of the identity.
+
+        Raises:
+            MissingExtraError: If DuckDB is not installed.
+            UnwritableError: If the ledger cannot be written.
+        """
+        from carbonlens.ledger import activity
+
+        file = self.path / kind.folder / layout.batch_name(source_sha256, importer)
+        if file.exists():
+            return file
+        try:
+            self._make()
+            activity.write(file, kind, rows)
+        except OSError as error:
+            raise unwritable(file, error) from error
+        return file
+
+    def rows(self, kind: Kind[Row]) -> tuple[list[Row], list[Finding]]:
+        """Return all rows of one kind that count, each once, without superseded ones.
+
+        Raises:
+            MissingExtraError: If there are batches and DuckDB is not installed.
+            RecordError: If the folder cannot be read.
+        """
+        from carbonlens.ledger import activity
+
+        try:
+            return activity.read(self.path / kind.folder, kind)
+        except OSError as error:
+            raise self.unreadable(error) from error
+
+    def holds(self, run_id: str) -> bool:
+        """Tell whether a live run of this id is recorded, as a file or in a compacted month.
+
+        Needs no DuckDB: the manifest beside a month names its runs.
+        """
+        if any((self.path / layout.RUNS).glob(f"*/{run_id}.json")):
+            return True
+        named = f'"{run_id}"'.encode()
+        return any(named in file.read_bytes() for file in (self.path / layout.MONTHS).glob("*/*.json"))
 
     def add_outcomes(self, outcomes: Sequence[int]) -> str:
         """Store per-example outcomes (0 or 1) and return their hash.
@@ -138,7 +204,7 @@ class Ledger:
         """
         content = msgspec.json.encode([int(x) for x in outcomes])
         name = sha256_hex(content)
-        file = self.path / "outcomes" / f"{name}.json"
+        file = self.path / layout.OUTCOMES / f"{name}.json"
         if file.exists():
             return name
         try:
@@ -146,7 +212,7 @@ class Ledger:
             file.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(file, content)
         except OSError as error:
-            raise _unwritable(file, error) from error
+            raise unwritable(file, error) from error
         return name
 
     def outcomes(self, sha256: str) -> tuple[int, ...] | None:
@@ -155,7 +221,7 @@ class Ledger:
         Raises:
             RecordError: If the content does not match its hash.
         """
-        file = self.path / "outcomes" / f"{sha256}.json"
+        file = self.path / layout.OUTCOMES / f"{sha256}.json"
         if not file.is_file():
             return None
         content = file.read_bytes()
@@ -165,37 +231,39 @@ class Ledger:
             )
         return msgspec.json.decode(content, type=tuple[int, ...])
 
-    def view(self) -> LedgerView:
-        """Read every record in the order in which they came: by start, or by import and line.
-
-        Damaged records become Findings; superseded ones stay, for the queries
-        to leave out.
+    def holdings(self) -> Holdings:
+        """Read every record as stored: each once, redactions applied, corrected ones too.
 
         Raises:
             RecordError: If the folder itself cannot be read.
         """
-        try:
-            runs, findings = _read_json(sorted((self.path / "runs").glob("*/*.json")))
-            files = sorted((self.path / "imports").glob("*.parquet"))
-        except OSError as error:
-            raise RecordError(
-                f"the ledger cannot be read ({error.strerror or error})",
-                where=str(self.path),
-                mend="check the path and its permissions",
-            ) from error
-        unread = 0
-        if files:
-            from carbonlens.ledger import batches
+        from carbonlens.ledger.holdings import read_all
 
-            try:
-                imported, more = batches.read(files)
-            except MissingExtraError:
-                unread = len(files)
-            else:
-                runs += imported
-                findings += more
-        runs.sort(key=lambda r: r.recorded_us)
-        return LedgerView(runs=tuple(runs), findings=tuple(findings), unread_batches=unread)
+        try:
+            return read_all(self.path)
+        except OSError as error:
+            raise self.unreadable(error) from error
+
+    def view(self) -> LedgerView:
+        """Read every record in the order in which they came: by start, or by import and line.
+
+        Damaged records become Findings; superseded ones stay, for the queries
+        to leave out (``records.current``).
+
+        Raises:
+            RecordError: If the folder itself cannot be read.
+        """
+        held = self.holdings()
+        runs = sorted((r.run for r in held.records), key=lambda r: r.recorded_us)
+        return LedgerView(runs=tuple(runs), findings=held.findings, unread_batches=held.unread_files)
+
+    def unreadable(self, error: OSError) -> RecordError:
+        """Return the error for a ledger that cannot be read, with the place and the mend."""
+        return RecordError(
+            f"the ledger cannot be read ({error.strerror or error})",
+            where=str(error.filename or self.path),
+            mend="check the path and its permissions",
+        )
 
     def keep_study(self, name: str, text: str) -> Path:
         """Keep a study file, so that the study is found by its name.
@@ -209,97 +277,18 @@ class Ledger:
             file.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(file, text.encode())
         except OSError as error:
-            raise _unwritable(file, error) from error
+            raise unwritable(file, error) from error
         return file
 
     def study_file(self, name: str) -> Path:
         """Return the file in which a study of this name is or would be kept."""
-        return self.path / "studies" / f"{sha256_hex(name.encode())[:16]}.toml"
+        return self.path / layout.STUDIES / f"{sha256_hex(name.encode())[:16]}.toml"
 
 
-def _month(run: Run) -> str:
-    if run.start_us is None:
-        return _UNDATED
-    try:
-        return datetime.fromtimestamp(run.start_us / US_PER_S, tz=UTC).strftime("%Y%m")
-    except (ValueError, OverflowError, OSError):
-        # A clock that was never set: the record is kept all the same.
-        return _UNDATED
-
-
-def _read_json(files: Iterable[Path]) -> tuple[list[Run], list[Finding]]:
-    runs: list[Run] = []
-    findings: list[Finding] = []
-    decoder = msgspec.json.Decoder(Run)
-    for file in files:
-        try:
-            run = decoder.decode(file.read_bytes())
-        except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
-            findings.append(_damaged(file, str(error)))
-            continue
-        if run.schema_version > SCHEMA_VERSION:
-            findings.append(_newer(file, run.schema_version))
-        elif file.stem != run.run_id:
-            findings.append(_misnamed(file, run.run_id))
-        else:
-            runs.append(run)
-    return runs, findings
-
-
-def _damaged(file: Path, reason: str) -> Finding:
-    text = f"record cannot be read and is left out: {reason}"
-    return _left_out("CL501", text, file, "restore the file from a copy")
-
-
-def _misnamed(file: Path, run_id: str) -> Finding:
-    text = f"a copy of run {run_id} under another name is left out, so that it counts once"
-    return _left_out("CL504", text, file, "remove the copy")
-
-
-def _newer(file: Path, version: int) -> Finding:
-    text = f"record has schema version {version}, newer than {SCHEMA_VERSION}; it is left out"
-    return _left_out("CL502", text, file, "upgrade carbonlens")
-
-
-def _left_out(code: str, text: str, file: Path, mend: str) -> Finding:
-    return Finding(code=code, severity="error", message=text, file=str(file), mend=mend)
-
-
-def _unwritable(place: Path, error: OSError) -> UnwritableError:
+def unwritable(place: Path, error: OSError) -> UnwritableError:
+    """Return the error for a ledger that cannot be written, with the place and the mend."""
     return UnwritableError(
         f"the ledger cannot be written ({error.strerror or error})",
         where=str(place),
         mend="free space, or give a writable folder with --ledger or CARBONLENS_LEDGER",
     )
-
-
-def write_atomically(file: Path, content: bytes) -> None:
-    """Write a file so that a reader sees all of it or none, also after a crash.
-
-    Raises:
-        OSError: If the folder cannot be written.
-    """
-    temporary = file.with_name(f".{file.name[:64]}.{os.urandom(8).hex()}.tmp")
-    try:
-        with temporary.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(file)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(file.parent)
-
-
-def sync_folder(path: Path) -> None:
-    """Make a rename in the folder durable.
-
-    Raises:
-        OSError: If the folder cannot be opened.
-    """
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -22,9 +22,10 @@ from typing import Any
 
 SEED = 20261128
 WINDOWS_S = (0.05, 0.1, 0.2, 0.5, 1.0)
-BURSTS = 36
+BURSTS = 40
 TAIL_S = 0.4
 TRIALS = 8
+PAIRS = 60
 
 rows: list[str] = []
 
@@ -93,14 +94,11 @@ class Gpu:
     @contextmanager
     def window(self) -> Iterator[list[Any]]:
         """Measure a block as a session does; the list holds the sealed run afterwards."""
-        from carbonlens.metering.process_time import TreeClock
         from carbonlens.metering.records import new_run
-        from carbonlens.metering.sensors.cpu_model import CpuModelSensor
-        from carbonlens.metering.sensors.discovery import Watch
+        from carbonlens.metering.sensors.discovery import watch
         from carbonlens.metering.session import Session
 
-        watch = Watch((CpuModelSensor(TreeClock()), self.energy, self.power))
-        session = Session(new_run("bench"), watch, self.folder / "ledger")
+        session = Session(new_run("bench"), watch(), self.folder / "ledger")
         sealed: list[Any] = []
         session.start()
         try:
@@ -181,7 +179,7 @@ def short_windows(gpu: Gpu, idle_w: float) -> None:
     say()
     say("bursts of d at random phase, 0.4-0.7 s of idle between; reference: the whole pattern less idle")
     say(
-        f"{'d s':>6}{'ref. J':>9}{'repeated':>10}{'single':>10}{'median |e|':>12}"
+        f"{'d s':>6}{'ref. J':>9}{'repeated':>10}{'s.e.':>7}{'single':>10}{'median |e|':>12}"
         f"{'covered':>9}{'half-width':>12}  used"
     )
     chance, load = random.Random(SEED), Load(1)  # noqa: S311
@@ -215,8 +213,9 @@ def short_windows(gpu: Gpu, idle_w: float) -> None:
             if known and low is not None and high is not None:
                 halves.append((high - low) / 2 / reference)
             grades.append(reading.grade or "-")
+        se = statistics.stdev(tails) / math.sqrt(BURSTS) / reference
         say(
-            f"{d:6g}{reference:9.1f}{statistics.mean(tails) / reference - 1:+10.2%}"
+            f"{d:6g}{reference:9.1f}{statistics.mean(tails) / reference - 1:+10.2%}{se:7.2%}"
             f"{statistics.mean(errors):+10.1%}{statistics.median(map(abs, errors)):12.1%}"
             f"{statistics.mean(covered):9.0%}{statistics.median(halves) if halves else math.nan:12.0%}"
             f"  {''.join(sorted(set(grades)))} {sum(g == 'B' for g in grades)}/{len(grades)}"
@@ -224,12 +223,12 @@ def short_windows(gpu: Gpu, idle_w: float) -> None:
     say("[repeated within 3 %, covered at least 93 %]")
 
 
-def step_time(gpu: Gpu) -> None:
-    """Print what measuring adds to the step of a small training loop."""
+def step_time(gpu: Gpu, name: str, width: int, batch: int) -> None:
+    """Print what measuring adds to the step of a training loop."""
     import torch
 
-    model = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(12))).cuda()
-    x = torch.randn(64, 512, device="cuda")
+    model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(12))).cuda()
+    x = torch.randn(batch, width, device="cuda")
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 
     def steps(n: int) -> float:
@@ -241,10 +240,10 @@ def step_time(gpu: Gpu) -> None:
         torch.cuda.synchronize()
         return (time.perf_counter() - begin) / n
 
-    steps(500)
-    n = max(1, int(0.8 / steps(200)))
+    steps(200)
+    n = max(1, int(0.5 / steps(100)))
     ratios = []
-    for pair in range(40):
+    for pair in range(PAIRS):
         order = (False, True) if pair % 2 else (True, False)
         took = {}
         for measured in order:
@@ -256,7 +255,7 @@ def step_time(gpu: Gpu) -> None:
         ratios.append(math.log(took[True] / took[False]))
     mean, error = statistics.mean(ratios), statistics.stdev(ratios) / math.sqrt(len(ratios))
     say(
-        f"{'step of a training loop, change in 40 pairs [<= 0.3 %]':52}{mean:+8.2%}"
+        f"{f'step of {1e3 * took[False]:.2g} ms ({name}), {PAIRS} pairs [<= 0.3 %]':52}{mean:+8.2%}"
         f"    95 % [{mean - 2.02 * error:+.2%}, {mean + 2.02 * error:+.2%}],"
         f" median {statistics.median(ratios):+.2%}"
     )
@@ -330,26 +329,27 @@ def record(gpu: Gpu, load: Load, path: Path) -> None:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table; parts may be named after the folder."""
     out = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         os.environ["XDG_STATE_HOME"] = folder
-        gpu = Gpu(Path(folder))
-        load = Load(1)
+        gpu, load = Gpu(Path(folder)), Load(1)
+        parts: dict[str, Callable[[], None]] = {
+            "costs": lambda: costs(gpu),
+            "agreement": lambda: agreement(gpu, load),
+            "repeatability": lambda: repeatability(gpu),
+            "short": lambda: short_windows(gpu, idle(gpu)),
+            "own": lambda: own_cost(gpu),
+            "step": lambda: step_time(gpu, "bound by the GPU", 4096, 1024),
+            "launch": lambda: step_time(gpu, "bound by launches", 512, 64),
+            "rivals": lambda: rivals(load),
+            "record": lambda: record(gpu, load, out / "gpu_steps.csv"),
+        }
         begin = time.perf_counter()
-        costs(gpu)
-        idle_w = idle(gpu)
-        for part in (
-            lambda: agreement(gpu, load),
-            lambda: repeatability(gpu),
-            lambda: short_windows(gpu, idle_w),
-            lambda: own_cost(gpu),
-            lambda: step_time(gpu),
-            lambda: rivals(load),
-            lambda: record(gpu, load, out / "gpu_steps.csv"),
-        ):
-            part()
-            (out / "gpu.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
+        for name, part in parts.items():
+            if not sys.argv[2:] or name in sys.argv[2:]:
+                part()
+                (out / "gpu.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
         say(f"took {time.perf_counter() - begin:.0f} s")
         (out / "gpu.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
 

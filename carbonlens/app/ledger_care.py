@@ -1,0 +1,332 @@
+"""Use case: look after a ledger: compact, verify, export, close, redact, correct."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.identity import sha256_hex
+from carbonlens.domain.run import Run
+from carbonlens.domain.units import US_PER_HOUR
+from carbonlens.errors import InputFileError, MissingExtraError
+from carbonlens.ledger.opening import open_ledger
+from carbonlens.ledger.records import Stored, current, family_of
+from carbonlens.ledger.store import Ledger, unwritable
+
+if TYPE_CHECKING:
+    from carbonlens.ledger.calendar import Calendar
+    from carbonlens.ledger.closes import Close, Span
+    from carbonlens.ledger.closing import PeriodStatus
+    from carbonlens.ledger.compaction import Compaction
+    from carbonlens.ledger.export import Format
+    from carbonlens.ledger.redacting import Redaction
+    from carbonlens.ledger.verify import Verification
+
+
+class Edited(msgspec.Struct, frozen=True, kw_only=True):
+    """A correction as written.
+
+    Attributes:
+        before: The record that was the run's latest.
+        after: The one that supersedes it.
+        adjusts: Name of the closed period whose figures it adjusts.
+    """
+
+    before: Run
+    after: Run
+    ledger: str
+    adjusts: str | None = None
+
+
+class Exported(msgspec.Struct, frozen=True, kw_only=True):
+    """What an export gave.
+
+    Attributes:
+        content: The file's bytes.
+        runs: How many runs are in it.
+        findings: What could not be read, and is not in it.
+    """
+
+    content: bytes
+    runs: int
+    findings: tuple[Finding, ...] = ()
+
+
+def compact(*, ledger: str | Path | None = None, months: Sequence[str] | None = None) -> Compaction:
+    """Fold past months into Parquet.
+
+    Args:
+        ledger: The ledger's folder; found as the command line finds it when ``None``.
+        months: Only these (``yyyymm``), also the present one; all past ones when ``None``.
+
+    Raises:
+        MissingExtraError: If DuckDB is not installed.
+        UnwritableError: If the ledger cannot be written; it is as it was.
+    """
+    from carbonlens.ledger import compaction
+
+    with open_ledger(ledger) as store:
+        _require_duckdb()
+        try:
+            return compaction.compact(store.path, before=f"{datetime.now(tz=UTC):%Y%m}", months=months)
+        except OSError as error:
+            raise unwritable(store.path, error) from error
+
+
+def verify(*, ledger: str | Path | None = None) -> Verification:
+    """Check a whole ledger.
+
+    Raises:
+        RecordError: If the folder itself cannot be read.
+    """
+    from carbonlens.ledger import verify as checks
+
+    with open_ledger(ledger) as store:
+        try:
+            return checks.verify(store.path, now_us=_now_us())
+        except OSError as error:
+            raise store.unreadable(error) from error
+
+
+def export(
+    *,
+    format_: Format,
+    ledger: str | Path | None = None,
+    period: str | None = None,
+    study: str | None = None,
+    calendar: Calendar | None = None,
+) -> Exported:
+    """Return the runs that count, as a file's bytes.
+
+    Args:
+        format_: ``csv``, ``parquet`` or ``json``.
+        ledger: The ledger's folder; found as the command line finds it when ``None``.
+        period: Only runs that touch it, such as ``2026Q3``.
+        study: Only runs of this study.
+        calendar: Time zone and fiscal year the period is meant in.
+
+    Raises:
+        MissingExtraError: If DuckDB is needed and not installed.
+        UsageError: If the period is none.
+    """
+    from carbonlens.ledger.closes import touches
+    from carbonlens.ledger.export import export as make
+
+    span = None if period is None else span_of(period, calendar)
+    with open_ledger(ledger) as store:
+        held = store.holdings()
+    if held.unread_files:
+        raise MissingExtraError("analysis", "duckdb")
+    counting, broken = current([r.run for r in held.records])
+    wanted = {id(r) for r in counting}
+    records: list[Stored] = [
+        r
+        for r in held.records
+        if id(r.run) in wanted
+        and (study is None or r.run.study == study)
+        and (span is None or touches(r.run.start_us, r.run.end_us, span))
+    ]
+    records.sort(key=lambda r: (*r.run.recorded_us, r.run.run_id))
+    return Exported(content=make(records, format_), runs=len(records), findings=(*held.findings, *broken))
+
+
+def close(
+    period: str,
+    *,
+    ledger: str | Path | None = None,
+    by: str | None = None,
+    calendar: Calendar | None = None,
+) -> Close:
+    """Close a period.
+
+    Args:
+        period: ``2026Q3``, ``2026-09`` or ``2026``.
+        ledger: The ledger's folder; found as the command line finds it when ``None``.
+        by: Who closes it, as it is to be printed; a pseudonym when ``None``.
+        calendar: Time zone and fiscal year the period is meant in.
+
+    Raises:
+        UsageError: If the period is not over, or closed already.
+        RecordError: If a part of the ledger cannot be read.
+        UnwritableError: If the ledger cannot be written.
+    """
+    from carbonlens.ledger import closing
+
+    span = span_of(period, calendar)
+    with open_ledger(ledger) as store:
+        try:
+            return closing.close(store.path, store.holdings(), span, now_us=_now_us(), by=by or pseudonym())
+        except OSError as error:
+            raise unwritable(store.path, error) from error
+
+
+def period_status(
+    period: str, *, ledger: str | Path | None = None, calendar: Calendar | None = None
+) -> PeriodStatus:
+    """Return whether a period's figures are final; an open period's are a draft.
+
+    Raises:
+        UsageError: If the period is none.
+        RecordError: If the ledger cannot be read.
+    """
+    from carbonlens.ledger import closing
+
+    with open_ledger(ledger) as store:
+        return closing.period_status(store.path, store.holdings(), span_of(period, calendar))
+
+
+def redact(
+    run: str,
+    fields: Sequence[str],
+    *,
+    why: str,
+    by: str | None = None,
+    ledger: str | Path | None = None,
+) -> Redaction:
+    """Take content out of all records of a run for good.
+
+    Args:
+        run: Run id, or enough of its start or end.
+        fields: Paths such as ``tags.owner``, ``origin.args`` or ``energy``.
+        why: Reason, kept in the tombstone.
+        by: Who does it, as it is to be printed; a pseudonym when ``None``.
+        ledger: The ledger's folder; found as the command line finds it when ``None``.
+
+    Raises:
+        SelectionError: If there is no such run, or it holds none of the fields.
+        UsageError: If a field cannot be taken out.
+        UnwritableError: If the ledger cannot be written.
+    """
+    from carbonlens.ledger import redacting
+    from carbonlens.ledger.editing import select
+
+    with open_ledger(ledger) as store:
+        runs = store.view().runs
+        family = family_of(select(run, runs, where=str(store.path)), runs)
+        try:
+            return redacting.redact(
+                store.path, family, fields, by=by or pseudonym(), when_us=_now_us(), why=why
+            )
+        except OSError as error:
+            raise unwritable(store.path, error) from error
+
+
+def tag(run: str, tags: Mapping[str, str], *, ledger: str | Path | None = None) -> Edited:
+    """Write a record that supersedes the run and has these tags too.
+
+    Raises:
+        SelectionError: If there is no such run, or more than one.
+        UsageError: If nothing changes.
+        UnwritableError: If the ledger cannot be written.
+    """
+    from carbonlens.ledger.editing import select, tagged
+
+    with open_ledger(ledger) as store:
+        before = select(run, store.view().runs, where=str(store.path))
+        return _write(store, before, tagged(before, tags))
+
+
+def supersede(
+    run: str, changes: Mapping[str, Any], *, why: str | None = None, ledger: str | Path | None = None
+) -> Edited:
+    """Write a record that supersedes the run and differs in these fields.
+
+    Raises:
+        SelectionError: If there is no such run, or more than one.
+        UsageError: If the changes make no run, or change nothing.
+        UnwritableError: If the ledger cannot be written.
+    """
+    from carbonlens.ledger.editing import corrected, select
+
+    with open_ledger(ledger) as store:
+        before = select(run, store.view().runs, where=str(store.path))
+        return _write(store, before, corrected(before, changes, why=why))
+
+
+def changes_from(parts: Sequence[str]) -> dict[str, Any]:
+    """Return the changes that ``field=value`` texts and JSON files state; later ones win.
+
+    Raises:
+        InputFileError: If a file cannot be read, or is no JSON object.
+        UsageError: If a text is neither.
+    """
+    from carbonlens.ledger.editing import parse_changes
+
+    changes: dict[str, Any] = {}
+    for part in parts:
+        changes |= parse_changes([part]) if "=" in part and not Path(part).is_file() else _from_file(part)
+    return changes
+
+
+def span_of(period: str, calendar: Calendar | None = None) -> Span:
+    """Return the instants of a period.
+
+    Args:
+        period: ``2026Q3``, ``2026-09`` or ``2026``.
+        calendar: Time zone and fiscal year; UTC and the calendar year when ``None``.
+
+    Raises:
+        UsageError: If it is none.
+    """
+    from carbonlens.ledger.calendar import Calendar
+    from carbonlens.ledger.closes import Span
+
+    found = (calendar or Calendar()).period(period)
+    return Span(
+        name=period.strip(), start_us=found.first_hour * US_PER_HOUR, end_us=found.end_hour * US_PER_HOUR
+    )
+
+
+def pseudonym() -> str:
+    """Return a stable name for the user of this host that tells nobody who it is."""
+    return "user-" + sha256_hex(f"{os.getuid()} {os.uname().nodename}".encode())[:12]
+
+
+def _write(store: Ledger, before: Run, after: Run) -> Edited:
+    from carbonlens.ledger import closes
+
+    store.append(after)
+    chain = closes.load(store.path)
+    closed = [
+        c.period
+        for c in chain.closes.values()
+        if closes.touches(
+            before.start_us, before.end_us, closes.Span(name=c.period, start_us=c.start_us, end_us=c.end_us)
+        )
+    ]
+    return Edited(before=before, after=after, ledger=str(store.path), adjusts=min(closed, default=None))
+
+
+def _from_file(text: str) -> dict[str, Any]:
+    try:
+        plain = msgspec.json.decode(Path(text).read_bytes())
+    except OSError as error:
+        raise InputFileError(
+            f"cannot be read ({error.strerror or error})",
+            where=text,
+            mend="give a JSON file, or field=value",
+        ) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InputFileError(
+            f"is no JSON ({error})", where=text, mend="give an object of a run's fields"
+        ) from error
+    if not isinstance(plain, dict):
+        raise InputFileError("is no JSON object", where=text, mend="give an object of a run's fields")
+    return plain
+
+
+def _require_duckdb() -> None:
+    from carbonlens.ledger import parquet
+
+    parquet.connect().close()
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000

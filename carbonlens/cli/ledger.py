@@ -1,0 +1,135 @@
+"""``carbonlens ledger``: compact, verify, export, close, redact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from carbonlens.cli.options import JsonOption, LedgerOption
+from carbonlens.errors import UsageError
+
+PeriodText = "2026Q3, 2026-09 or 2026"
+TimezoneOption = Annotated[
+    str, typer.Option("--timezone", metavar="Z", help="Time zone the period is meant in.")
+]
+FiscalOption = Annotated[
+    int, typer.Option("--fiscal-year-start", metavar="MONTH", help="Month the fiscal year begins in.")
+]
+ByOption = Annotated[
+    str | None, typer.Option("--by", help="Who does it, as it will be kept [a pseudonym of the user].")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command group."""
+    group = typer.Typer(
+        rich_markup_mode=None, no_args_is_help=True, help="Look after the ledger: its records and periods."
+    )
+    group.command("compact")(compact_command)
+    group.command("verify")(verify_command)
+    group.command("export")(export_command)
+    group.command("close")(close_command)
+    group.command("redact")(redact_command)
+    app.add_typer(group, name="ledger")
+
+
+def compact_command(
+    month: Annotated[
+        list[str] | None,
+        typer.Option("--month", metavar="YYYY-MM", help="Only this month, also one that is not over."),
+    ] = None,
+    ledger: LedgerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Fold past months' runs into Parquet; nothing is lost if it is cut off."""
+    from carbonlens.app.ledger_care import compact
+    from carbonlens.cli import ledger_view
+
+    months = None if month is None else [_month(m) for m in month]
+    ledger_view.print_compaction(compact(ledger=ledger, months=months), json=json)
+
+
+def verify_command(ledger: LedgerOption = None, json: JsonOption = False) -> None:
+    """Check hashes, duplicates, corrections, clocks and closes; exit 4 on a mismatch."""
+    from carbonlens.app.ledger_care import verify
+    from carbonlens.cli import ledger_view
+
+    result = verify(ledger=ledger)
+    ledger_view.print_verification(result, json=json)
+    if not result.sound:
+        raise typer.Exit(4)
+
+
+def export_command(
+    format_: Annotated[str, typer.Option("--format", help="csv, parquet or json.")] = "csv",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File to write [stdout].", dir_okay=False)
+    ] = None,
+    period: Annotated[str | None, typer.Option("--period", help=f"Only runs in it: {PeriodText}.")] = None,
+    study: Annotated[str | None, typer.Option("--study", help="Only runs of this study.")] = None,
+    timezone: TimezoneOption = "UTC",
+    fiscal_year_start: FiscalOption = 1,
+    ledger: LedgerOption = None,
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+) -> None:
+    """Export the runs that count: a table with units in its names, or whole records."""
+    from carbonlens.app.ledger_care import export
+    from carbonlens.cli import ledger_view
+    from carbonlens.ledger.calendar import Calendar
+    from carbonlens.ledger.export import FORMATS
+
+    wanted = "json" if json else format_
+    if wanted not in FORMATS:
+        raise UsageError(f"no format {wanted!r}", where="--format", mend="give csv, parquet or json")
+    result = export(
+        format_=FORMATS[wanted],
+        ledger=ledger,
+        period=period,
+        study=study,
+        calendar=Calendar(reporting_timezone=timezone, fiscal_year_start=fiscal_year_start),
+    )
+    ledger_view.write_export(result, output)
+
+
+def close_command(
+    period: Annotated[str, typer.Argument(metavar="PERIOD", help=f"{PeriodText}.")],
+    by: ByOption = None,
+    timezone: TimezoneOption = "UTC",
+    fiscal_year_start: FiscalOption = 1,
+    ledger: LedgerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Close a period: what comes later is a prior-period adjustment."""
+    from carbonlens.app.ledger_care import close
+    from carbonlens.cli import ledger_view
+    from carbonlens.ledger.calendar import Calendar
+
+    calendar = Calendar(reporting_timezone=timezone, fiscal_year_start=fiscal_year_start)
+    ledger_view.print_close(close(period, ledger=ledger, by=by, calendar=calendar), json=json)
+
+
+def redact_command(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Run id, or enough of its start or end.")],
+    field: Annotated[
+        list[str],
+        typer.Option("--field", metavar="F", help="tags.owner, origin.args, energy; several times."),
+    ],
+    why: Annotated[str, typer.Option("--why", help="The reason; it is kept.")],
+    by: ByOption = None,
+    ledger: LedgerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Take content out of a run for good; a tombstone with its hash stays."""
+    from carbonlens.app.ledger_care import redact
+    from carbonlens.cli import ledger_view
+
+    ledger_view.print_redaction(redact(run, field, why=why, by=by, ledger=ledger), json=json)
+
+
+def _month(text: str) -> str:
+    digits = text.replace("-", "")
+    if text == "undated" or (len(digits) == 6 and digits.isdigit()):
+        return digits
+    raise UsageError(f"{text!r} is no month", where="--month", mend="write 2026-09")

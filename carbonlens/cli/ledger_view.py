@@ -1,0 +1,168 @@
+"""What ``carbonlens ledger`` prints."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from carbonlens.cli import output
+from carbonlens.domain.finding import Finding
+from carbonlens.errors import UnwritableError
+
+if TYPE_CHECKING:
+    from carbonlens.app.ledger_care import Exported
+    from carbonlens.ledger.closes import Close
+    from carbonlens.ledger.compaction import Compaction
+    from carbonlens.ledger.redacting import Redaction
+    from carbonlens.ledger.verify import Check, Verification
+
+_MOST_FINDINGS = 4
+_MOST_MONTHS = 6
+
+
+def print_compaction(result: Compaction, *, json: bool) -> None:
+    """Print what was folded."""
+    if json:
+        output.print_json({"schema": "carbonlens/ledger-compact/1", **_builtins(result)})
+        return
+    runs = sum(m.runs for m in result.months)
+    size = sum(m.size_bytes for m in result.months)
+    if not result.months:
+        output.say("Nothing to fold: past months are compact.")
+    if result.days:
+        output.say(f"Samples of {_count(len(result.days), 'day')} put into one file a day.")
+    for month in result.months[-_MOST_MONTHS:]:
+        output.say(f"{month.month}  {_count(month.runs, 'run')}, {month.folded} files folded")
+    if runs:
+        output.say(f"{_count(runs, 'run')} in {size / 1000:.1f} kB, {size / runs:.0f} bytes a run.")
+    if result.left_open:
+        output.note(f"left as files, not over yet: {', '.join(result.left_open)}")
+    output.print_findings(result.findings)
+
+
+def print_verification(result: Verification, *, json: bool) -> None:
+    """Print each check, and the worst findings."""
+    if json:
+        checks = [
+            {"name": c.name, "holds": c.holds, "state": _state(c), "findings": c.findings}
+            for c in result.checks
+        ]
+        output.print_json(
+            {
+                "schema": "carbonlens/ledger-verify/1",
+                "sound": result.sound,
+                "records": result.records,
+                "counting": result.counting,
+                "unread_files": result.unread_files,
+                "checks": checks,
+            }
+        )
+        return
+    for check in result.checks:
+        count = f" ({_count(len(check.findings), 'finding')})" if check.findings else ""
+        output.say(f"{_state(check):<8} {check.holds}{count}")
+    verdict = "The ledger is sound" if result.sound else "The ledger does NOT hold what was written"
+    corrected = result.records - result.counting
+    output.say(
+        f"{verdict}: {_count(result.counting, 'run')} count, "
+        f"{_count(corrected, 'corrected record')} beside them."
+    )
+    if result.unread_files:
+        output.note(f"{result.unread_files} Parquet files not checked: pip install 'carbonlens[analysis]'")
+    _print_worst(result.findings)
+
+
+def write_export(result: Exported, file: Path | None) -> None:
+    """Write the export to a file or to stdout.
+
+    Raises:
+        UnwritableError: If the file cannot be written.
+    """
+    if file is None:
+        sys.stdout.buffer.write(result.content)
+        sys.stdout.buffer.flush()
+    else:
+        from carbonlens.ledger.atomic import write_atomically
+
+        try:
+            write_atomically(file, result.content)
+        except OSError as error:
+            raise UnwritableError(
+                f"cannot be written ({error.strerror or error})", where=str(file), mend="give another with -o"
+            ) from error
+        output.note(f"{_count(result.runs, 'run')} written to {os.fspath(file)}")
+    output.print_findings(result.findings)
+
+
+def print_close(result: Close, *, json: bool) -> None:
+    """Print what the period was closed with."""
+    if json:
+        output.print_json({"schema": "carbonlens/ledger-close/1", **_builtins(result)})
+        return
+    output.say(
+        f"Closed {result.period}: {_count(result.counting, 'run')} count, "
+        f"{_count(len(result.runs), 'record')}, {_count(len(result.charges), 'charge')}, "
+        f"{_count(len(result.readings), 'meter reading')}."
+    )
+    unknown = (
+        f" and {_count(result.unknown_energy, 'run')} of unknown energy" if result.unknown_energy else ""
+    )
+    output.say(f"Energy {float(result.energy_j) / 3.6e6:.6g} kWh{unknown}.")
+    if result.adjustments:
+        output.say(f"{_count(len(result.adjustments), 'prior-period adjustment')} taken up.")
+    before = (
+        f"{result.previous}, manifest {str(result.previous_sha256)[:12]}"
+        if result.previous
+        else "none before it"
+    )
+    output.say(f"Chained to: {before}.")
+
+
+def print_redaction(result: Redaction, *, json: bool) -> None:
+    """Print what was taken out, and where copies may still be."""
+    if json:
+        output.print_json({"schema": "carbonlens/ledger-redact/1", **_builtins(result)})
+        return
+    what = ", ".join(result.fields)
+    output.say(f"Taken out: {what} of {_count(len(result.run_ids), 'record')}; a tombstone stays.")
+    if result.energy:
+        output.say("The run's energy is unknown from now on, and so is every sum it is part of.")
+    output.note("Copies outside the ledger (backups, exports, reports) still hold it.")
+
+
+def _print_worst(findings: Sequence[Finding]) -> None:
+    order = {"error": 0, "warning": 1, "info": 2}
+    ranked = sorted(findings, key=lambda f: order[f.severity])
+    for finding in ranked[:_MOST_FINDINGS]:
+        place = f"{Path(finding.file).name}: " if finding.file else ""
+        mend = f" ({finding.mend})" if finding.mend else ""
+        text = output.clean(f"{finding.code} {finding.severity}: {place}{finding.message}{mend}")
+        for line in textwrap.wrap(
+            text, output.WIDTH, subsequent_indent="  ", max_lines=2, placeholder=" ..."
+        ):
+            output.note(line)
+    if len(ranked) > _MOST_FINDINGS:
+        output.note(f"... and {len(ranked) - _MOST_FINDINGS} more (--json lists all, with their files)")
+
+
+def _state(check: Check) -> str:
+    severities = {f.severity for f in check.findings}
+    if "error" in severities:
+        return "MISMATCH"
+    return "look" if "warning" in severities else "ok"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _builtins(record: msgspec.Struct) -> dict[str, object]:
+    plain: dict[str, object] = msgspec.to_builtins(record)
+    plain.pop("schema_version", None)
+    return plain

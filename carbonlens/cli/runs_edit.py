@@ -1,0 +1,66 @@
+"""``carbonlens runs tag`` and ``runs supersede``: corrections; the old record stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from carbonlens.cli import output
+from carbonlens.cli.options import JsonOption, LedgerOption, parse_tags
+
+if TYPE_CHECKING:
+    from carbonlens.app.ledger_care import Edited
+
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or enough of its start or end.")]
+
+
+def register(group: typer.Typer) -> None:
+    """Add the commands to the group ``runs``."""
+    group.command("tag")(tag_command)
+    group.command("supersede")(supersede_command)
+
+
+def tag_command(
+    run: RunArgument,
+    tags: Annotated[list[str], typer.Argument(metavar="K=V...", help="Tags; an empty value takes one out.")],
+    ledger: LedgerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Tag a run: a new record with the tags supersedes it."""
+    from carbonlens.app.ledger_care import tag
+
+    _print(tag(run, parse_tags(tags), ledger=ledger), json=json)
+
+
+def supersede_command(
+    run: RunArgument,
+    by: Annotated[
+        list[str],
+        typer.Option("--by", metavar="FILE|FIELD=VALUE", help="A JSON file, or a field; several times."),
+    ],
+    why: Annotated[str | None, typer.Option("--why", help="Reason, kept in the new record.")] = None,
+    ledger: LedgerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Correct a run: a new record supersedes it, the old one stays."""
+    from carbonlens.app.ledger_care import changes_from, supersede
+
+    _print(supersede(run, changes_from(by), why=why, ledger=ledger), json=json)
+
+
+def _print(edited: Edited, *, json: bool) -> None:
+    if json:
+        output.print_json(
+            {
+                "schema": "carbonlens/runs-edit/1",
+                "run_id": edited.after.run_id,
+                "supersedes": edited.before.run_id,
+                "adjusts": edited.adjusts,
+                "run": edited.after,
+            }
+        )
+        return
+    output.say(f"Run {edited.before.run_id} is superseded by {edited.after.run_id}.")
+    if edited.adjusts is not None:
+        output.note(f"period {edited.adjusts} is closed: this is a prior-period adjustment")

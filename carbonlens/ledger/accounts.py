@@ -1,0 +1,250 @@
+"""Accounts: what queries return, as estimates with their units, grades and sources."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, localcontext
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from carbonlens.accounting.formulas import energy_kwh
+from carbonlens.domain.estimate import Estimate, combined_grade, grade_shares, unknown
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.units import Boundary, Grade
+from carbonlens.ledger import queries
+from carbonlens.ledger.queries import COST, EMISSIONS, ENERGY, GRADES, Amount
+
+if TYPE_CHECKING:
+    from carbonlens.ledger.calendar import Calendar
+    from carbonlens.ledger.frames import View
+    from carbonlens.ledger.rates import Rates
+
+_UNITS: Final = {"energy": "J", "emissions": "kg"}
+_NAMED: Final = 5
+_PLACES: Final = Decimal("1e-12")
+
+
+class Sum(msgspec.Struct, frozen=True, kw_only=True):
+    """One amount of one group.
+
+    Attributes:
+        exact: The exact sum in the estimate's unit; ``None`` when nothing is known.
+        estimate: The same with its interval; ``unbounded`` where a part is unknown.
+        unrated_j: Energy that found no rate and is not in the sum.
+    """
+
+    exact: Decimal | None
+    estimate: Estimate
+    unrated_j: Decimal = Decimal(0)
+
+
+class Total(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums of one group within one boundary.
+
+    Attributes:
+        group: Label to value; ``None`` where the runs state none.
+        boundary: What the energy includes; ``None`` where the source does not say.
+        currency: Of ``cost``; ``None`` without one.
+        runs: Runs that start in the group; those that only reach into it are not counted.
+        runs_unknown: How many of them have no known energy.
+        runs_unbounded: How many have a known part only.
+        units: Work done, where ``unit`` is a group.
+        grade_shares: Share of the energy by evidence grade; ungraded counts as E.
+    """
+
+    group: Mapping[str, str | int | None]
+    boundary: Boundary | None
+    currency: str | None = None
+    runs: int
+    runs_unknown: int
+    runs_unbounded: int
+    units: Decimal | None = None
+    grade_shares: Mapping[Grade, float]
+    energy: Sum
+    emissions: Sum | None = None
+    cost: Sum | None = None
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """The totals asked for and what must be said about them."""
+
+    totals: tuple[Total, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+def account(
+    view: View,
+    by: Sequence[str] = (),
+    *,
+    rates: Sequence[Rates] = (),
+    calendar: Calendar | None = None,
+) -> Account:
+    """Sum the runs of a view per group: energy, and what the rates make of it.
+
+    Args:
+        view: Of a period or of the whole ledger.
+        by: Labels of ``queries.LABELS``, or ``tag:NAME``.
+        rates: At most one set a name.
+        calendar: Needed for local dates and fiscal periods, in ``by`` or as keys of rates.
+
+    Raises:
+        SelectionError: If a label is not known.
+    """
+    dates = None if calendar is None else view.calendar(calendar)
+    parts = queries.labelled(queries.roots(view.parts, view.orphans), by, dates)
+    parts = queries.rated(parts, rates)
+    amounts = _amounts(rates)
+    groups = [*dict.fromkeys(by), "boundary", *(["currency"] if COST in amounts else [])]
+    errors: dict[tuple[object, ...], list[dict[str, Any]]] = {}
+    for row in view.rows(queries.sources(parts, by, amounts)):
+        errors.setdefault(tuple(row[g] for g in groups), []).append(row)
+    rows = view.rows(queries.totals(parts, by, amounts))
+    totals = [_total(row, by, amounts, errors.get(tuple(row[g] for g in groups), [])) for row in rows]
+    return Account(totals=tuple(totals), findings=_findings(view, parts, rates, totals))
+
+
+def read_total(row: Mapping[str, Any], by: Sequence[str], amounts: Sequence[Amount]) -> Total:
+    """Return a row of ``queries.totals`` alone: its common errors stand in it as one.
+
+    For groups too many to fetch each source. The one error is named after the
+    group: such a total must not be added to another or taken from it.
+    """
+    name = "sum:" + ",".join(str(row[label]) for label in [*by, "boundary"])
+    common = {f"u_{a.name}": math.sqrt(row[f"var_common_{a.name}"] or 0) for a in amounts}
+    return _total(row, by, amounts, [{"source_id": name, **common}])
+
+
+def _amounts(rates: Sequence[Rates]) -> list[Amount]:
+    named = {r.name for r in rates}
+    return [ENERGY, *(a for a in (EMISSIONS, COST) if a.rate in named)]
+
+
+def _total(
+    row: Mapping[str, Any], by: Sequence[str], amounts: Sequence[Amount], errors: Sequence[Mapping[str, Any]]
+) -> Total:
+    shares = _graded(row)
+    grade = combined_grade((g, float(v)) for g, v in shares)
+    sums = {a.name: _sum(row, a, errors, grade) for a in amounts}
+    return Total(
+        group={label: row[label] for label in dict.fromkeys(by)},
+        boundary=row["boundary"],
+        currency=row.get("currency"),
+        runs=int(row["runs"]),
+        runs_unknown=int(row["runs_unknown"]),
+        runs_unbounded=int(row["runs_unbounded"]),
+        units=row.get("units"),
+        grade_shares=grade_shares((g, float(v)) for g, v in shares) if any(v for _, v in shares) else {},
+        energy=sums["energy"],
+        emissions=sums.get("emissions"),
+        cost=sums.get("cost"),
+    )
+
+
+def _graded(row: Mapping[str, Any]) -> list[tuple[Grade | None, Decimal]]:
+    graded: list[tuple[Grade | None, Decimal]] = [
+        (g, row[f"grade_{g.lower()}_j"] or Decimal(0)) for g in GRADES
+    ]
+    return [(g, v) for g, v in [*graded, (None, row["ungraded_j"] or Decimal(0))] if v]
+
+
+def _sum(
+    row: Mapping[str, Any], amount: Amount, errors: Sequence[Mapping[str, Any]], grade: Grade | None
+) -> Sum:
+    unit = _UNITS.get(amount.name) or row.get("currency") or "?"
+    unrated = row.get(f"unrated_j_{amount.name}") or Decimal(0)
+    exact = _scaled(row[f"value_{amount.name}"], amount)
+    if exact is None:
+        return Sum(exact=None, estimate=unknown(unit), unrated_j=unrated)
+    known = not (row["parts_unknown"] or row["parts_unbounded"] or row.get(f"unrated_parts_{amount.name}"))
+    sources: dict[str, float] = {}
+    for error in errors:
+        u = _scaled_float(error.get(f"u_{amount.name}"), amount)
+        if u:
+            sources[error["source_id"]] = sources.get(error["source_id"], 0.0) + u
+    estimate = Estimate(
+        value=float(exact),
+        unit=unit,
+        state="known" if known else "unbounded",
+        grade=grade,
+        u_random=_scaled_float(math.sqrt(row[f"var_random_{amount.name}"] or 0), amount),
+        u_by_source=sources,
+        bounds=(None, None) if row["wide_j"] else None,
+    )
+    return Sum(exact=exact, estimate=estimate, unrated_j=unrated)
+
+
+def _scaled(value: Decimal | None, amount: Amount) -> Decimal | None:
+    """Return a sum in its own unit: energy as it is, the others were kept per kWh times joules."""
+    if value is None or amount.rate is None:
+        return value
+    with localcontext(prec=60):
+        scaled: Decimal = energy_kwh(value)
+        return scaled.quantize(_PLACES)
+
+
+def _scaled_float(value: Decimal | float | None, amount: Amount) -> float:
+    if value is None:
+        return 0.0
+    return float(value) if amount.rate is None else float(energy_kwh(float(value)))
+
+
+def _findings(view: View, parts: Any, rates: Sequence[Rates], totals: Sequence[Total]) -> tuple[Finding, ...]:  # noqa: ANN401 - a frame
+    found = list(view.findings)
+    if view.undated:
+        found.append(_undated(view.undated))
+    if any(t.runs_unknown or t.runs_unbounded for t in totals):
+        found.append(_unknown(view.rows(queries.unknowns(parts))))
+    for one in rates:
+        missing = view.rows(queries.without_rate(parts, one))
+        if missing:
+            found.append(_unrated(one, missing))
+    boundaries = {t.boundary for t in totals}
+    if len(boundaries) > 1:
+        found.append(_mixed(sorted(str(b or "unstated") for b in boundaries)))
+    return tuple(found)
+
+
+def _undated(count: int) -> Finding:
+    return Finding(
+        code="CL520",
+        severity="warning",
+        message=f"{count} runs have no start: they are in no period",
+        mend="import them with their times",
+    )
+
+
+def _unknown(rows: Sequence[Mapping[str, Any]]) -> Finding:
+    names = ", ".join(str(row["run_id"]) for row in rows[:_NAMED])
+    more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+    return Finding(
+        code="CL521",
+        severity="warning",
+        message=f"energy that is not known, or in part only, in {len(rows)} run(s): {names}{more}; "
+        "sums over them are lower bounds",
+        mend="see carbonlens runs show RUN for the reason",
+    )
+
+
+def _unrated(rates: Rates, rows: Sequence[Mapping[str, Any]]) -> Finding:
+    keys = [k for k in rows[0] if k != "energy_j"]
+    places = "; ".join(
+        ", ".join(f"{k} {'not stated' if row[k] is None else row[k]}" for k in keys) for row in rows[:_NAMED]
+    )
+    joules = sum((row["energy_j"] for row in rows), Decimal(0))
+    what = "emission factor" if rates.name == "emissions" else "price"
+    return Finding(
+        code="CL522",
+        severity="warning",
+        message=f"no {what} for {energy_kwh(joules):.6g} kWh ({places}): they are not in the sum",
+        mend=f"import the {what}s of these places and times",
+    )
+
+
+def _mixed(boundaries: Sequence[str]) -> Finding:
+    return Finding(
+        code="CL523",
+        severity="info",
+        message=f"energies of the boundaries {', '.join(boundaries)} stand apart: they cannot be added",
+    )

@@ -1,0 +1,183 @@
+"""Closed periods as they lie in the ledger: manifests, and what came after them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from carbonlens._version import __version__
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.identity import sha256_hex
+from carbonlens.domain.snapshot import Snapshot
+from carbonlens.ledger import activity, layout, redaction
+from carbonlens.ledger.holdings import Holdings
+
+NO_FACTOR_SET: Final = "no factor set is kept in the ledger yet: figures rest on the factors a report names"
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """A period as instants, UTC microseconds, end exclusive; made by the calendar."""
+
+    name: str
+    start_us: int
+    end_us: int
+
+
+class Adjustment(msgspec.Struct, frozen=True, kw_only=True):
+    """A record of a closed period that came after its close."""
+
+    period: str
+    sha256: str
+    name: str
+
+
+class Close(msgspec.Struct, frozen=True, kw_only=True):
+    """The manifest of a closed period.
+
+    Attributes:
+        period: Its name, also that of its file.
+        start_us, end_us: Its instants: the calendar of that time is not needed to check it.
+        runs, readings, charges, snapshots: Hashes of the records that touch it, sorted.
+        adjustments: Records of periods closed before that came after their close.
+        counting: Runs that counted.
+        energy_j: Their energy, as far as known.
+        unknown_energy: How many of them have an unknown energy.
+        factor_set_sha256: Hash of the factors the figures rest on.
+        factor_set_note: Why there is none.
+        previous: Period closed before, ``None`` for the first.
+        previous_sha256: Hash of that period's manifest.
+        by: Name or pseudonym of who closed it.
+    """
+
+    period: str
+    start_us: int
+    end_us: int
+    closed_us: int
+    by: str
+    runs: tuple[str, ...]
+    readings: tuple[str, ...] = ()
+    charges: tuple[str, ...] = ()
+    snapshots: tuple[str, ...] = ()
+    adjustments: tuple[Adjustment, ...] = ()
+    counting: int
+    energy_j: Decimal
+    unknown_energy: int
+    factor_set_sha256: str | None = None
+    factor_set_note: str | None = NO_FACTOR_SET
+    previous: str | None = None
+    previous_sha256: str | None = None
+    carbonlens: str = __version__
+    schema_version: int = 1
+
+    @property
+    def hashes(self) -> frozenset[str]:
+        """Hashes of everything it holds, adjustments too."""
+        parts = (self.runs, self.readings, self.charges, self.snapshots, [a.sha256 for a in self.adjustments])
+        return frozenset(h for part in parts for h in part)
+
+
+class Chain(msgspec.Struct, frozen=True, kw_only=True):
+    """The manifests there are: by period, with the hash of each file."""
+
+    closes: Mapping[str, Close]
+    hashes: Mapping[str, str]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def heads(self) -> list[str]:
+        """Periods that no later close names; one, unless two hosts closed at once."""
+        named = {c.previous for c in self.closes.values()}
+        return sorted((p for p in self.closes if p not in named), key=lambda p: self.closes[p].closed_us)
+
+
+def load(ledger: Path) -> Chain:
+    """Read the manifests; a damaged one is a Finding.
+
+    Raises:
+        OSError: If the folder cannot be read.
+    """
+    closes: dict[str, Close] = {}
+    hashes: dict[str, str] = {}
+    findings: list[Finding] = []
+    for file in layout.files_in(ledger / layout.CLOSES, ".json"):
+        try:
+            content = file.read_bytes()
+            closes[file.stem] = msgspec.json.decode(content, type=Close)
+            hashes[file.stem] = sha256_hex(content)
+        except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
+            text = f"the manifest of {file.stem} cannot be read: {error}"
+            findings.append(fault(text, file, "restore the file from a copy"))
+    return Chain(closes=closes, hashes=hashes, findings=tuple(findings))
+
+
+def late_records(ledger: Path, held: Holdings, chain: Chain) -> list[Adjustment]:
+    """Return records of closed periods that no manifest holds."""
+    if not chain.closes:
+        return []
+    taken = frozenset[str]().union(*(c.hashes for c in chain.closes.values()))
+    before = originals(ledger)
+    ordered = sorted(chain.closes.values(), key=lambda c: c.start_us)
+    late: list[Adjustment] = []
+    for name, sha, start, end in everything(ledger, held):
+        if not taken.isdisjoint(before.get(sha, {sha})):
+            continue
+        for one in ordered:
+            span = Span(name=one.period, start_us=one.start_us, end_us=one.end_us)
+            if touches(start, end, span):
+                late.append(Adjustment(period=one.period, sha256=sha, name=name))
+                break
+    return late
+
+
+def everything(ledger: Path, held: Holdings) -> Iterable[tuple[str, str, int | None, int | None]]:
+    """Yield name, hash, start and end of every record, of runs and others."""
+    for record in held.records:
+        yield record.run.run_id, record.sha256, record.run.start_us, record.run.end_us
+    if held.unread_files:
+        return
+    for kind in activity.KINDS.values():
+        for row, sha in activity.read_stored(ledger / kind.folder, kind)[0]:
+            yield str(getattr(row, kind.id_field)), sha, *times_of(row)
+
+
+def originals(ledger: Path) -> dict[str, set[str]]:
+    """Return, for the hash of a redacted record, its own and those of all it was before."""
+    stones, _ = redaction.tombstones(ledger)
+    before = {s.redacted_sha256: s.original_sha256 for s in stones.values()}
+    found: dict[str, set[str]] = {}
+    for sha in before:
+        chain = {sha}
+        here = sha
+        while here in before and before[here] not in chain:
+            here = before[here]
+            chain.add(here)
+        found[sha] = chain
+    return found
+
+
+def touches(start_us: int | None, end_us: int | None, span: Span) -> bool:
+    """Tell whether something that took this time has a part in the period."""
+    if start_us is None or start_us >= span.end_us:
+        return False
+    return start_us >= span.start_us or (end_us is not None and end_us > span.start_us)
+
+
+def times_of(record: activity.Activity) -> tuple[int | None, int | None]:
+    """Return start and end of a row that is no run."""
+    if isinstance(record, Snapshot):
+        return record.taken_us, None
+    return record.start_us, record.end_us
+
+
+def file_of(ledger: Path, period: str) -> Path:
+    """Return where the manifest of a period lies."""
+    return ledger / layout.CLOSES / f"{period}.json"
+
+
+def fault(text: str, file: Path, mend: str) -> Finding:
+    """Return the Finding of a chain that does not hold."""
+    return Finding(code="CL511", severity="error", message=text, file=str(file), mend=mend)

@@ -1,0 +1,168 @@
+"""Closing a period: a manifest of what it held, chained to the last one by hash.
+
+A closed period is never reopened. A record that comes later is a prior-period
+adjustment, named as such; what a report prints of an open period is a draft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from carbonlens.domain.run import Run
+from carbonlens.errors import MissingExtraError, RecordError, UsageError
+from carbonlens.ledger import activity, layout
+from carbonlens.ledger.atomic import write_once
+from carbonlens.ledger.closes import Adjustment, Chain, Close, Span, late_records, load, times_of, touches
+from carbonlens.ledger.holdings import Holdings
+from carbonlens.ledger.records import current
+
+
+class PeriodStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a period's figures are final.
+
+    Attributes:
+        state: ``closed`` when closed periods cover it whole.
+        closes: Names of those.
+        adjustments: Records that came after the close.
+    """
+
+    period: str
+    state: Literal["open", "closed"]
+    closes: tuple[str, ...] = ()
+    adjustments: tuple[Adjustment, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """``DRAFT`` for an open period, else empty; printed beside its figures."""
+        return "DRAFT" if self.state == "open" else ""
+
+
+def close(ledger: Path, held: Holdings, span: Span, *, now_us: int, by: str) -> Close:
+    """Close a period and return its manifest.
+
+    Args:
+        ledger: The ledger's folder.
+        held: All its records.
+        span: The period.
+        now_us: The present, UTC microseconds.
+        by: Name or pseudonym of who closes it.
+
+    Raises:
+        UsageError: If the period is not over, or closed already.
+        RecordError: If a part of the ledger cannot be read: it would be left out.
+        MissingExtraError: If there are batches and DuckDB is not installed.
+        OSError: If the ledger cannot be written.
+    """
+    if span.end_us > now_us:
+        raise UsageError("the period is not over", where=span.name, mend="close it after its last day")
+    _refuse_unread(held)
+    chain = load(ledger)
+    if period_status(ledger, held, span).state == "closed":
+        raise UsageError(
+            "the period is closed already",
+            where=span.name,
+            mend="what came later is a prior-period adjustment: carbonlens ledger verify lists it",
+        )
+    last = chain.heads[-1] if chain.heads else None
+    manifest = _manifest(ledger, held, span, chain, now_us=now_us, by=by)
+    if last is not None:
+        manifest = msgspec.structs.replace(manifest, previous=last, previous_sha256=chain.hashes[last])
+    content = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
+    folder = ledger / layout.CLOSES
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        write_once(folder / f"{span.name}.json", content)
+    except FileExistsError as error:
+        raise UsageError(
+            "another host closed the period just now", where=span.name, mend="see: carbonlens ledger verify"
+        ) from error
+    return manifest
+
+
+def period_status(ledger: Path, held: Holdings, span: Span) -> PeriodStatus:
+    """Return whether a period is closed, and what came after its close.
+
+    Args:
+        ledger: The ledger's folder.
+        held: All its records.
+        span: The period.
+
+    Raises:
+        OSError: If the folder cannot be read.
+    """
+    chain = load(ledger)
+    covering = _covering(span, chain.closes.values())
+    late = [a for a in late_records(ledger, held, chain) if a.period in {c.period for c in covering}]
+    return PeriodStatus(
+        period=span.name,
+        state="closed" if covering else "open",
+        closes=tuple(c.period for c in covering),
+        adjustments=tuple(late),
+    )
+
+
+def _manifest(ledger: Path, held: Holdings, span: Span, chain: Chain, *, now_us: int, by: str) -> Close:
+    inside = [r for r in held.records if touches(r.run.start_us, r.run.end_us, span)]
+    counting, _ = current([r.run for r in held.records])
+    ours = {id(r.run) for r in inside}
+    energies = [_energy_j(run) for run in counting if id(run) in ours and run.parent_run_id is None]
+    rows = {
+        kind.folder: sorted(
+            sha
+            for record, sha in activity.read_stored(ledger / kind.folder, kind)[0]
+            if touches(*times_of(record), span)
+        )
+        for kind in activity.KINDS.values()
+    }
+    return Close(
+        period=span.name,
+        start_us=span.start_us,
+        end_us=span.end_us,
+        closed_us=now_us,
+        by=by,
+        runs=tuple(sorted(r.sha256 for r in inside)),
+        readings=tuple(rows["readings"]),
+        charges=tuple(rows["charges"]),
+        snapshots=tuple(rows["snapshots"]),
+        adjustments=tuple(late_records(ledger, held, chain)),
+        counting=len(energies),
+        energy_j=sum((e for e in energies if e is not None), Decimal(0)),
+        unknown_energy=sum(e is None for e in energies),
+    )
+
+
+def _energy_j(run: Run) -> Decimal | None:
+    known = [r.energy_j for r in run.energy if r.energy_j is not None]
+    return sum(known, Decimal(0)) if known and len(known) == len(run.energy) else None
+
+
+def _refuse_unread(held: Holdings) -> None:
+    if held.unread_files:
+        raise MissingExtraError("analysis", "duckdb")
+    faults = [f for f in held.findings if f.severity == "error"]
+    if faults:
+        raise RecordError(
+            f"{len(faults)} files cannot be read or count twice; a close would leave them out",
+            where=faults[0].file,
+            mend="mend what carbonlens ledger verify lists, then close",
+        )
+
+
+def _covering(span: Span, closes: Iterable[Close]) -> list[Close]:
+    """Return the closes that together cover the period, none if they leave a part of it open."""
+    inside = sorted((c for c in closes if c.start_us < span.end_us and c.end_us > span.start_us), key=_start)
+    upto = span.start_us
+    for one in inside:
+        if one.start_us > upto:
+            break
+        upto = max(upto, one.end_us)
+    return inside if upto >= span.end_us else []
+
+
+def _start(one: Close) -> int:
+    return one.start_us

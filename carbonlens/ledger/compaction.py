@@ -1,0 +1,259 @@
+"""Compaction: a month's live runs folded into one Parquet file.
+
+Each step leaves the ledger whole: the month's file is written, synced, renamed
+and read back, then its manifest likewise, and only then are the files removed
+whose records it holds. A record met in both counts once, so a crash between
+two steps, or two hosts compacting one month, loses and doubles nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from carbonlens._version import __version__
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.identity import sha256_hex
+from carbonlens.errors import RecordError
+from carbonlens.ledger import atomic, layout, parquet, redaction, samples
+from carbonlens.ledger.atomic import sync_folder, write_atomically
+from carbonlens.ledger.holdings import each_folder, read_files_of
+from carbonlens.ledger.records import Stored, unique
+
+MANIFEST_VERSION: Final = 1
+
+LEFTOVER_S: Final = 86_400
+"""No writer works on one file for a day: an older temporary one is of a writer that was cut off."""
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a month's file holds and what it was made from; lies beside it as JSON.
+
+    Attributes:
+        file: Name of the Parquet file.
+        file_sha256: Hash of its bytes.
+        records: Run id to the hash of the record's content.
+        inputs: File it was folded from to the hash of its bytes.
+        compacted_us: When, UTC microseconds.
+    """
+
+    month: str
+    file: str
+    file_sha256: str
+    records: Mapping[str, str]
+    inputs: Mapping[str, str]
+    compacted_us: int
+    carbonlens: str = __version__
+    schema_version: int = MANIFEST_VERSION
+
+
+class FoldedMonth(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one month.
+
+    Attributes:
+        runs: Records in its file.
+        folded: Files removed after their records were in it.
+        size_bytes: Size of its file.
+    """
+
+    month: str
+    runs: int
+    folded: int
+    size_bytes: int
+
+
+class Compaction(msgspec.Struct, frozen=True, kw_only=True):
+    """What a compaction did.
+
+    Attributes:
+        months: Months folded; those with nothing to fold are left out.
+        left_open: Months left alone because they are not over.
+        days: Days whose samples were put into one file.
+        findings: Files that could not be read: they stay where they are.
+    """
+
+    months: tuple[FoldedMonth, ...] = ()
+    left_open: tuple[str, ...] = ()
+    days: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def compact(ledger: Path, *, before: str, months: Sequence[str] | None = None) -> Compaction:
+    """Fold the live runs of past months.
+
+    Args:
+        ledger: The ledger's folder.
+        before: The present month ``yyyymm``: it and later ones stay files.
+        months: Only these, whether past or not; all past ones when ``None``.
+
+    Raises:
+        MissingExtraError: If DuckDB is not installed.
+        UnwritableError, OSError: If the ledger cannot be written; it is as it was.
+    """
+    present = {f.name for f in layout.folders_in(ledger / layout.RUNS)}
+    present |= {f.name for f in layout.folders_in(ledger / layout.MONTHS)}
+    past = {m for m in present if m < before or m == layout.UNDATED}
+    wanted = sorted(past if months is None else present & set(months))
+    done: list[FoldedMonth] = []
+    findings: list[Finding] = []
+    for month in wanted:
+        try:
+            folded, more = fold(ledger, month)
+        except RecordError as error:
+            # One month that cannot be folded stays as files, and keeps no other from it.
+            findings.append(
+                Finding(code="CL515", severity="error", message=error.what, file=error.where, mend=error.mend)
+            )
+            continue
+        findings += more
+        if folded is not None:
+            done.append(folded)
+    days = [d for d in samples.days(ledger) if (d[:6] < before if months is None else d[:6] in months)]
+    merged = [d for d in days if samples.merge(ledger, d) is not None]
+    atomic.remove_leftovers(ledger, older_than_s=LEFTOVER_S)
+    return Compaction(
+        months=tuple(done),
+        left_open=tuple(sorted(present - set(wanted))),
+        days=tuple(merged),
+        findings=tuple(findings),
+    )
+
+
+def fold(ledger: Path, month: str) -> tuple[FoldedMonth | None, list[Finding]]:
+    """Fold one month; ``None`` where it is folded already."""
+    live, findings = each_folder([ledger / layout.RUNS / month], ".json")
+    parts, more = each_folder([ledger / layout.MONTHS / month], ".parquet")
+    if not live and len(parts) <= 1 and all(manifest_file(p).exists() for p in parts):
+        return None, [*findings, *more]
+    records, unread = read_files_of([*parts, *live])
+    stones, bad_stones = redaction.tombstones(ledger)
+    records = redaction.applied(records, stones)
+    kept, doubles = unique(records)
+    findings += [*more, *unread, *bad_stones, *doubles]
+    if not kept:
+        return None, findings
+    inputs = {f: _file_sha256(f) for f in {Path(r.file) for r in records}}
+    file = write_month(ledger, month, kept, {_relative(f, ledger): sha for f, sha in inputs.items()})
+    held = {r.sha256 for r in kept}
+    settled = _wholly_held(records, held) - {file}
+    _remove(settled)
+    return (
+        FoldedMonth(month=month, runs=len(kept), folded=len(settled), size_bytes=file.stat().st_size),
+        findings,
+    )
+
+
+def write_month(ledger: Path, month: str, records: Iterable[Stored], inputs: Mapping[str, str]) -> Path:
+    """Write a month's file and its manifest, read the file back, and return it.
+
+    Its name is the hash of what it holds: the same records give the same name.
+
+    Raises:
+        RecordError: If the file does not read back as it was written.
+        UnwritableError, OSError: If it cannot be written.
+    """
+    ordered = sorted(records, key=lambda r: (r.run.start_us or 0, r.run.run_id, r.run.study or ""))
+    hashes = {r.run.run_id: r.sha256 for r in ordered}
+    name = sha256_hex(" ".join(r.sha256 for r in ordered).encode())[:32]
+    file = ledger / layout.MONTHS / month / f"{name}.parquet"
+    write_runs(file, ordered)
+    _check_read_back(file, ordered)
+    manifest = Manifest(
+        month=month,
+        file=file.name,
+        file_sha256=_file_sha256(file),
+        records=hashes,
+        inputs=dict(sorted(inputs.items())),
+        compacted_us=time.time_ns() // 1000,
+    )
+    write_atomically(manifest_file(file), msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+    return file
+
+
+def write_runs(file: Path, records: Sequence[Stored]) -> None:
+    """Write runs as Parquet in the columns that queries read, each record's text unchanged."""
+    from carbonlens.ledger import schema
+
+    parquet.write(file, schema.COLUMNS, schema.rows_of(records))
+
+
+def rewrite(ledger: Path, file: Path, change: Callable[[Stored], Stored]) -> bool:
+    """Replace a batch or a month's file by one with changed records; tell whether any changed.
+
+    A batch keeps its name, the hash of its source. A month's file gets the name of
+    its new content, and the old one is removed after.
+    """
+    before, findings = read_files_of([file])
+    if findings:
+        raise RecordError(findings[0].message, where=str(file), mend=findings[0].mend or "restore it")
+    after = [change(r) for r in before]
+    if all(a is b for a, b in zip(after, before, strict=True)):
+        return False
+    if file.parent.parent.name != layout.MONTHS:
+        write_runs(file, after)
+        return True
+    inputs = {_relative(file, ledger): _file_sha256(file)}
+    replaced = write_month(ledger, file.parent.name, after, inputs)
+    _remove({file} - {replaced})
+    return True
+
+
+def manifest_file(file: Path) -> Path:
+    """Return the manifest that lies beside a month's file."""
+    return file.with_suffix(".json")
+
+
+def read_manifest(file: Path) -> Manifest:
+    """Return the manifest beside a month's file.
+
+    Raises:
+        OSError: If there is none, or it may not be read.
+        msgspec.MsgspecError: If it is damaged.
+    """
+    return msgspec.json.decode(manifest_file(file).read_bytes(), type=Manifest)
+
+
+def _check_read_back(file: Path, records: Sequence[Stored]) -> None:
+    found, findings = read_files_of([file])
+    if findings or [r.text for r in found] != [r.text for r in records]:
+        raise RecordError(
+            "the month's file does not read back as it was written; nothing was removed",
+            where=str(file),
+            mend="check the disk, remove the file and compact again",
+        )
+
+
+def _wholly_held(records: Iterable[Stored], held: set[str]) -> set[Path]:
+    """Return the files of which every record is held elsewhere now."""
+    whole: dict[Path, bool] = {}
+    for record in records:
+        file = Path(record.file)
+        whole[file] = whole.get(file, True) and record.sha256 in held
+    return {file for file, all_held in whole.items() if all_held}
+
+
+def _remove(files: Iterable[Path]) -> None:
+    """Remove files whose records lie elsewhere; a folder left empty goes too."""
+    folders = set()
+    for file in sorted(files):
+        # Another host may have compacted the month meanwhile.
+        file.unlink(missing_ok=True)
+        if file.suffix == ".parquet":
+            manifest_file(file).unlink(missing_ok=True)
+        folders.add(file.parent)
+    for folder in folders:
+        sync_folder(folder)
+
+
+def _file_sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _relative(file: Path, ledger: Path) -> str:
+    return file.relative_to(ledger).as_posix()

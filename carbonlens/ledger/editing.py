@@ -1,0 +1,131 @@
+"""Corrections: tags and superseding records. The old record stays; the new one names it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.identity import uuid7
+from carbonlens.domain.run import Run
+from carbonlens.errors import SelectionError, UsageError
+from carbonlens.ledger.records import family_of, written_ms
+
+CODE: Final = "CL509"
+"""Finding a corrected record carries."""
+
+_SHORTEST_ID: Final = 4
+_FIXED: Final = frozenset({"run_id", "schema_version", "supersedes", "findings"})
+"""The new record's own, whatever a correction says."""
+
+
+def select(text: str, runs: Sequence[Run], *, where: str) -> Run:
+    """Return the latest record of the run whose id is, starts or ends with the text.
+
+    A corrected run is found by the id of any of its records.
+
+    Raises:
+        SelectionError: If there is none, or more than one.
+    """
+    found = [r for r in runs if r.run_id == text]
+    if not found and len(text) >= _SHORTEST_ID:
+        found = [r for r in runs if r.run_id.startswith(text) or r.run_id.endswith(text)]
+    latest = {id(run): run for run in (max(family_of(r, runs), key=written_ms) for r in found)}
+    if len(latest) == 1:
+        return next(iter(latest.values()))
+    if latest:
+        many = f"{len(latest)} runs match {text!r}"
+        raise SelectionError(many, where=where, mend="give more of the run id")
+    raise SelectionError(f"no run {text!r}", where=where, mend="list them with: carbonlens runs")
+
+
+def tagged(run: Run, tags: Mapping[str, str]) -> Run:
+    """Return a record that supersedes the run and has these tags too; an empty value takes a tag out.
+
+    Raises:
+        UsageError: If that changes nothing.
+    """
+    merged = {k: v for k, v in {**run.tags, **tags}.items() if v}
+    if merged == run.tags:
+        raise UsageError("the run has these tags already", where=run.run_id, mend="give another k=v")
+    return msgspec.structs.replace(run, run_id=_new_id(), supersedes=run.run_id, tags=merged)
+
+
+def corrected(run: Run, changes: Mapping[str, Any], *, why: str | None = None) -> Run:
+    """Return a record that supersedes the run and differs in these fields.
+
+    Args:
+        run: The record that was wrong.
+        changes: Field to its value as JSON has it; ``None`` makes it unknown.
+        why: Reason, kept in a Finding of the new record.
+
+    Raises:
+        UsageError: If a field is none of a run's, has a wrong value, or nothing changes.
+    """
+    known = {f.name for f in msgspec.structs.fields(Run)}
+    strange = sorted(set(changes) - known)
+    if strange:
+        raise UsageError(
+            f"a run has no field {strange[0]!r}", where=run.run_id, mend="see carbonlens runs show --json"
+        )
+    plain = msgspec.to_builtins(run)
+    own = {k: v for k, v in changes.items() if k not in _FIXED and plain[k] != v}
+    if not own:
+        raise UsageError("the correction changes nothing", where=run.run_id, mend="give a field=value")
+    try:
+        changed = msgspec.convert({**plain, **own}, Run)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"the correction is no run ({error})",
+            where=run.run_id,
+            mend="write numbers as numbers and exact amounts as text",
+        ) from error
+    return msgspec.structs.replace(
+        changed, run_id=_new_id(), supersedes=run.run_id, findings=(*run.findings, _note(run, own, why))
+    )
+
+
+def parse_changes(pairs: Sequence[str]) -> dict[str, Any]:
+    """Return ``field=value`` texts as a mapping; a value is JSON, else text.
+
+    Exact amounts (joules, units, kilograms) stay text, so that no digit is lost.
+
+    Raises:
+        UsageError: If a text has no ``=``.
+    """
+    changes: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"{pair!r} is no field=value", mend="write units=1000, or give a JSON file")
+        changes[name] = value if name in _EXACT else _value(value)
+    return changes
+
+
+_EXACT: Final = frozenset({"units", "emissions_reported_kg"})
+
+
+def _value(text: str) -> object:
+    try:
+        value: object = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return text
+    return value
+
+
+def _note(run: Run, own: Mapping[str, Any], why: str | None) -> Finding:
+    reason = f" ({why})" if why else ""
+    return Finding(
+        code=CODE,
+        severity="info",
+        message=f"corrected: {', '.join(sorted(own))}{reason}",
+        subject=run.run_id,
+    )
+
+
+def _new_id() -> str:
+    return uuid7(time.time_ns() // 1_000_000, os.urandom(10))

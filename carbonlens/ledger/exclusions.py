@@ -1,0 +1,185 @@
+"""Exclusions: which rows of Parquet files do not count, found from a few columns.
+
+A run met twice counts once, a corrected one not at all, and one whose redaction
+was not carried out yet counts as redacted. The rules are those of ``records``;
+here they are applied without reading what cannot be concerned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from carbonlens.domain.finding import Finding
+from carbonlens.ledger import redaction
+from carbonlens.ledger.footers import Footer
+from carbonlens.ledger.parquet import quoted
+from carbonlens.ledger.records import Stored, current, decode, unique
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+COLUMNS: Final = {"file": "VARCHAR", "study_key": "VARCHAR", "run_id": "VARCHAR"}
+"""Column to DuckDB type of the table of rows left out."""
+
+
+class Excluded(NamedTuple):
+    """A run in a file that does not count; fields as in ``COLUMNS``."""
+
+    file: str
+    study_key: str
+    run_id: str
+
+
+def excluded(record: Stored) -> Excluded:
+    """Return the row that stands for a record; a run without a study has an empty key."""
+    return Excluded(record.file, record.run.study or "", record.run.run_id)
+
+
+def unredacted(
+    connection: DuckDBPyConnection, footers: Sequence[Footer], stones: Mapping[str, redaction.Tombstone]
+) -> list[Stored]:
+    """Return the records in Parquet files whose redaction was not carried out there."""
+    if not stones:
+        return []
+    return _records(connection, footers, f"record_sha256 IN ({_listed(stones)})")
+
+
+def superseded(
+    connection: DuckDBPyConnection, footers: Sequence[Footer], loose: Sequence[Stored]
+) -> tuple[list[Stored], list[Finding]]:
+    """Return the records that a later one corrects, wherever either lies.
+
+    Args:
+        connection: An open DuckDB.
+        footers: All files: a correction may lie outside the period asked for.
+        loose: Records that were read already.
+    """
+    links = [r for r in loose if r.run.supersedes]
+    links += _records(connection, [f for f in footers if f.corrects], "supersedes IS NOT NULL")
+    if not links:
+        return [], []
+    wanted = {r.run.supersedes for r in links if r.run.supersedes}
+    targets = [r for r in loose if r.run.run_id in wanted]
+    holding = [f for f in footers if f.may_hold(min(wanted), max(wanted))]
+    targets += _records(connection, holding, f"run_id IN ({_listed(wanted)})")
+    involved = {(r.file, r.key): r for r in (*links, *targets)}
+    once, _ = unique(involved.values())
+    kept, findings = current([r.run for r in once])
+    counts = {(run.study, run.run_id) for run in kept}
+    return [r for r in involved.values() if r.key not in counts], list(findings)
+
+
+def duplicates(
+    connection: DuckDBPyConnection,
+    footers: Sequence[Footer],
+    loose: Sequence[Stored],
+    gone: Collection[Excluded] = (),
+) -> tuple[list[Excluded], set[tuple[str | None, str]], list[Finding]]:
+    """Return what stands twice: rows of later files, keys of loose records, Findings where content differs.
+
+    Files come first, in their order, then what was read already.
+
+    Args:
+        connection: An open DuckDB.
+        footers: Files whose rows are asked for.
+        loose: Records that were read already, each once.
+        gone: Rows of the files that are left out anyway.
+    """
+    order = {str(f.file): i for i, f in enumerate(footers)}
+    met = {*_met_loose(connection, footers, loose), *_met_twice(connection, footers)}
+    left: list[Excluded] = []
+    differing: set[str] = set()
+    first: dict[tuple[str, str], str] = {}
+    for file, study, run_id, sha in sorted(met, key=lambda m: (order[m[0]], m)):
+        if Excluded(file, study, run_id) in gone:
+            continue
+        if (study, run_id) not in first:
+            first[study, run_id] = sha
+            continue
+        left.append(Excluded(file, study, run_id))
+        if first[study, run_id] != sha:
+            differing.add(run_id)
+    doubled = [r for r in loose if (r.run.study or "", r.run.run_id) in first]
+    differing |= {r.run.run_id for r in doubled if first[r.run.study or "", r.run.run_id] != r.sha256}
+    said = _differences(connection, footers, loose, differing, gone) if differing else []
+    return left, {r.key for r in doubled}, said
+
+
+def _differences(
+    connection: DuckDBPyConnection,
+    footers: Sequence[Footer],
+    loose: Sequence[Stored],
+    wanted: set[str],
+    gone: Collection[Excluded],
+) -> list[Finding]:
+    """Say which of the runs stored twice do not say the same; files come first."""
+    holding = [f for f in footers if f.may_hold(min(wanted), max(wanted))]
+    stored = _records(connection, holding, f"counts AND run_id IN ({_listed(wanted)})")
+    known = [r for r in loose if r.run.run_id in wanted]
+    _, findings = unique([*(r for r in stored if excluded(r) not in gone), *known])
+    return findings
+
+
+_Met = tuple[str, str, str, str]
+_KEYS = "SELECT filename, coalesce(study, '') AS study_key, run_id, record_sha256"
+
+
+def _met_loose(
+    connection: DuckDBPyConnection, footers: Sequence[Footer], loose: Sequence[Stored]
+) -> list[_Met]:
+    if not loose:
+        return []
+    ids = [r.run.run_id for r in loose]
+    holding = [f for f in footers if f.may_hold(min(ids), max(ids))]
+    if not holding:
+        return []
+    keys = {(r.run.study or "", r.run.run_id) for r in loose}
+    # A list as parameter: its length is that of the live runs.
+    query = f"{_KEYS} FROM {_scan(holding)} WHERE is_first AND counts AND run_id IN (SELECT unnest(?))"
+    return [m for m in connection.execute(query, [ids]).fetchall() if (m[1], m[2]) in keys]
+
+
+def _met_twice(connection: DuckDBPyConnection, footers: Sequence[Footer]) -> list[_Met]:
+    found: list[_Met] = []
+    for group in _overlapping(footers):
+        query = f"""
+            WITH met AS ({_KEYS} FROM {_scan(group)} WHERE is_first AND counts),
+                 twice AS (SELECT study_key, run_id FROM met GROUP BY ALL HAVING count(*) > 1)
+            SELECT met.* FROM met JOIN twice USING (study_key, run_id)"""  # noqa: S608
+        found += connection.execute(query).fetchall()
+    return found
+
+
+def _overlapping(footers: Sequence[Footer]) -> list[list[Footer]]:
+    """Return groups of files whose spans of run ids overlap; a file alone cannot hold a run twice."""
+    untold = [f for f in footers if f.ids is None]
+    told = sorted((f for f in footers if f.ids is not None), key=lambda f: f.ids or ("", ""))
+    if untold:
+        return [list(footers)] if len(footers) > 1 else []
+    groups: list[list[Footer]] = []
+    last = ""
+    for footer in told:
+        first_id, last_id = footer.ids or ("", "")
+        if groups and first_id <= last:
+            groups[-1].append(footer)
+        else:
+            groups.append([footer])
+        last = max(last, last_id)
+    return [g for g in groups if len(g) > 1]
+
+
+def _records(connection: DuckDBPyConnection, footers: Sequence[Footer], condition: str) -> list[Stored]:
+    if not footers:
+        return []
+    query = f"SELECT filename, record FROM {_scan(footers)} WHERE is_first AND {condition}"  # noqa: S608
+    rows = connection.execute(query).fetchall()
+    return [Stored(run=decode(text.encode()), text=text.encode(), file=file) for file, text in rows]
+
+
+def _scan(footers: Sequence[Footer]) -> str:
+    return f"read_parquet([{_listed(str(f.file) for f in footers)}], filename=true)"
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join(quoted(t) for t in texts)

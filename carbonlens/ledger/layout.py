@@ -1,0 +1,83 @@
+"""Where things lie inside a ledger's folder.
+
+Names that begin with a dot are temporary: no reader looks at them.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal
+
+from carbonlens.domain.units import US_PER_S
+
+RUNS: Final = "runs"
+"""``<yyyymm>/<run_id>.json``: live runs, one file each."""
+
+IMPORTS: Final = "imports"
+"""``<source hash>-<importer>.parquet``: one batch an imported source."""
+
+MONTHS: Final = "months"
+"""``<yyyymm>/<content hash>.parquet`` with a manifest ``.json`` beside it: compacted live runs."""
+
+SAMPLES: Final = "samples"
+"""``<yyyymmdd>/*.parquet``: power samples by UTC day."""
+
+REDACTIONS: Final = "redactions"
+"""``<hash of the original>.json``: tombstones of content taken out."""
+
+CLOSES: Final = "closes"
+"""``<period>.json``: manifests of closed periods, each holding the hash of the last."""
+
+OUTCOMES: Final = "outcomes"
+STUDIES: Final = "studies"
+
+BatchKind = Literal["readings", "charges", "snapshots"]
+"""Folders of other imported rows: meter readings, bill lines, inventory snapshots."""
+
+UNDATED: Final = "undated"
+"""Stands for the month of a run without a start."""
+
+_ID_CHARACTERS: Final = 32
+
+
+def month_of(start_us: int | None) -> str:
+    """Return the UTC month ``yyyymm`` of an instant in microseconds."""
+    if start_us is None:
+        return UNDATED
+    try:
+        return datetime.fromtimestamp(start_us / US_PER_S, tz=UTC).strftime("%Y%m")
+    except (ValueError, OverflowError, OSError):
+        # A clock that was never set: the record is kept all the same.
+        return UNDATED
+
+
+def batch_name(source_sha256: str, importer: str) -> str:
+    """Return the file name of a batch: its content's hash and what read it."""
+    return f"{source_sha256[:_ID_CHARACTERS]}-{importer}.parquet"
+
+
+def files_in(folder: Path, suffix: str) -> list[Path]:
+    """Return a folder's own files of this suffix, sorted; none where there is no folder.
+
+    Raises:
+        OSError: If the folder cannot be read.
+    """
+    return sorted(f for f in _entries(folder) if f.suffix == suffix and not f.name.startswith("."))
+
+
+def folders_in(folder: Path) -> list[Path]:
+    """Return a folder's own folders, sorted; none where there is no folder.
+
+    Raises:
+        OSError: If the folder cannot be read.
+    """
+    return sorted(f for f in _entries(folder) if not f.name.startswith(".") and f.is_dir())
+
+
+def _entries(folder: Path) -> list[Path]:
+    # Path.glob passes over folders it may not read; a ledger must say so.
+    try:
+        return list(folder.iterdir())
+    except FileNotFoundError:
+        return []

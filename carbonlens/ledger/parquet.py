@@ -1,0 +1,156 @@
+"""Parquet files, written whole or not at all, and the records they hold, read back by DuckDB."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from carbonlens.errors import MissingExtraError, UnwritableError
+from carbonlens.ledger.atomic import sync_folder
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+_NEW: Final = "new.parquet"
+
+
+class UnreadableParquetError(Exception):
+    """A file is no Parquet file that DuckDB can read; for the caller to turn into a Finding."""
+
+
+def write(file: Path, columns: Mapping[str, str], rows: Iterable[object]) -> None:
+    """Write rows, in their order; the file appears whole or not at all.
+
+    Args:
+        file: Where; the folder is made if need be.
+        columns: Name to DuckDB type.
+        rows: Records or mappings with these fields, as JSON can hold them.
+
+    Raises:
+        MissingExtraError: If DuckDB is not installed.
+        UnwritableError: If DuckDB cannot write the file.
+        OSError: If the folder cannot be written.
+    """
+    with _whole(file) as (connection, folder):
+        source = rows_source(folder / "rows.json", columns, rows)
+        connection.execute(_copy(f"SELECT * FROM {source}", folder))  # noqa: S608
+
+
+def merge(files: Sequence[Path], file: Path, *, order: Sequence[str]) -> None:
+    """Put files of the same columns into one, sorted; it appears whole or not at all.
+
+    Raises:
+        MissingExtraError: If DuckDB is not installed.
+        UnwritableError: If DuckDB cannot write the file, or read one of the files.
+        OSError: If the folder cannot be written.
+    """
+    listed = ", ".join(quoted(f) for f in files)
+    query = f"SELECT * FROM read_parquet([{listed}]) ORDER BY {', '.join(order)}"  # noqa: S608
+    with _whole(file) as (connection, folder):
+        connection.execute(_copy(query, folder))
+
+
+def _copy(query: str, folder: Path) -> str:
+    return f"COPY ({query}) TO {quoted(folder / _NEW)} (FORMAT parquet, COMPRESSION zstd)"
+
+
+@contextmanager
+def _whole(file: Path) -> Iterator[tuple[DuckDBPyConnection, Path]]:
+    """Lend a DuckDB and a folder; what is written there under ``_NEW`` then becomes the file."""
+    import tempfile
+
+    connection = connect()
+    import duckdb
+
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=file.parent, prefix=".") as folder:
+            yield connection, Path(folder)
+            new = Path(folder) / _NEW
+            with new.open("rb") as written:
+                os.fsync(written.fileno())
+            new.replace(file)
+        sync_folder(file.parent)
+    except duckdb.Error as error:
+        # DuckDB's own error hides the system's; a full disk looks like this.
+        raise UnwritableError(
+            f"the file cannot be written ({str(error).splitlines()[0]})",
+            where=str(file),
+            mend="free space, or give another folder with --ledger",
+        ) from error
+    finally:
+        connection.close()
+
+
+def rows_source(lines: Path, columns: Mapping[str, str], rows: Iterable[object]) -> str:
+    """Write rows as lines of JSON and return the SQL that reads them with these types.
+
+    Raises:
+        OSError: If the file cannot be written.
+    """
+    with lines.open("wb") as stream:
+        for row in rows:
+            stream.write(msgspec.json.encode(row) + b"\n")
+    fields = ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in columns.items())
+    return f"read_json({quoted(lines)}, format='newline_delimited', columns={{{fields}}})"
+
+
+def texts(connection: DuckDBPyConnection, file: Path, column: str = "record") -> list[str]:
+    """Return one text column of a file, in the order of its rows, without empty cells.
+
+    Raises:
+        FileNotFoundError: If the file is gone.
+        UnreadableParquetError: If it cannot be read as Parquet, or lacks the column.
+        OSError: If it may not be read.
+    """
+    import duckdb
+
+    with file.open("rb"):
+        pass  # The system's own error says more than DuckDB's.
+    try:
+        query = f"SELECT {column} FROM read_parquet({quoted(file)}) WHERE {column} IS NOT NULL"  # noqa: S608
+        return [text for (text,) in connection.execute(query).fetchall()]
+    except duckdb.Error as error:
+        raise UnreadableParquetError(str(error).splitlines()[0]) from error
+
+
+def columns_of(connection: DuckDBPyConnection, file: Path) -> Sequence[str]:
+    """Return the names of a file's columns.
+
+    Raises:
+        UnreadableParquetError: If it cannot be read as Parquet.
+    """
+    import duckdb
+
+    try:
+        found = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({quoted(file)})")  # noqa: S608
+        return [name for name, *_ in found.fetchall()]
+    except duckdb.Error as error:
+        raise UnreadableParquetError(str(error).splitlines()[0]) from error
+
+
+def quoted(value: Path | str) -> str:
+    """Return a text as an SQL literal.
+
+    DuckDB takes no parameter for a file in COPY or for a column's type.
+    """
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def connect() -> DuckDBPyConnection:
+    """Open an empty DuckDB.
+
+    Raises:
+        MissingExtraError: If it is not installed.
+    """
+    try:
+        import duckdb
+    except ImportError as error:
+        raise MissingExtraError("analysis", "duckdb") from error
+    return duckdb.connect()

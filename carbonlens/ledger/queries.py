@@ -1,0 +1,386 @@
+"""Queries: each accounting question once, as expressions that run on any backend narwhals knows.
+
+They take the parts of ``frames.View`` and return lazy frames. Values are sums of
+exact decimals; one sigma is kept apart by source until it is summed, so that the
+error of a shared sensor, model, factor or price does not average away. Rows of
+different boundaries, and of different currencies, are never added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from carbonlens.accounting.formulas import electricity_cost, emissions_kg
+from carbonlens.errors import SelectionError
+from carbonlens.ledger import calendar, rates, schema
+from carbonlens.ledger.rates import Rates
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+    Frame = nw.LazyFrame[Any]
+    Expr = nw.Expr
+
+LABELS: Final = (
+    *("study", "step", "role", "status", "job_id", "host_id", "hardware", "workload"),
+    *("zone", "site", "team", "model", "unit", "component"),
+    *(name for name in calendar.COLUMNS if name != "hour_utc"),
+    *("hour_utc", "month_utc"),
+)
+"""Columns one may group by; ``tag:NAME`` is any tag."""
+
+GRADES: Final = ("A", "B", "C", "D", "E")
+_TAG: Final = "tag:"
+
+
+class Amount(msgspec.Struct, frozen=True, kw_only=True):
+    """A quantity that a query sums.
+
+    Attributes:
+        name: Of its columns.
+        rate: The rates that make it of energy; ``None`` for the energy itself.
+            Values then are in joules times the rate's unit per kWh: exact, and
+            divided by 3.6e6 where they are read.
+    """
+
+    name: str
+    rate: rates.Name | None = None
+
+
+ENERGY: Final = Amount(name="energy")
+EMISSIONS: Final = Amount(name="emissions", rate="emissions")
+COST: Final = Amount(name="cost", rate="cost")
+
+_FORMULAS: Final = {"emissions": emissions_kg, "cost": electricity_cost}
+
+
+def roots(parts: Frame, orphans: Sequence[str] = ()) -> Frame:
+    """Return the parts of runs that are no part of another run: only those are summed.
+
+    Args:
+        parts: Of the view.
+        orphans: Parents the ledger does not hold; their parts stand for themselves.
+    """
+    import narwhals as nw
+
+    parent = nw.col("parent_run_id")
+    return parts.filter(parent.is_null() | parent.is_in(list(orphans)) if orphans else parent.is_null())
+
+
+def labelled(parts: Frame, by: Sequence[str], dates: Frame | None = None) -> Frame:
+    """Return the parts with the columns to group by.
+
+    Args:
+        parts: Of the view, or of ``roots``.
+        by: ``LABELS`` and ``tag:NAME``.
+        dates: The calendar, for local dates and fiscal periods.
+
+    Raises:
+        SelectionError: If a label is not known.
+    """
+    unknown = [name for name in by if name not in LABELS and not (name.startswith(_TAG) and name != _TAG)]
+    if unknown:
+        raise SelectionError(
+            f"no label {unknown[0]!r} to group by", mend=f"known: {', '.join(LABELS)}, tag:NAME"
+        )
+    tags = {name: tag(name.removeprefix(_TAG)) for name in by if name.startswith(_TAG)}
+    if tags:
+        parts = parts.with_columns(**tags)
+    return parts if dates is None else parts.join(dates, on="hour_utc", how="left")
+
+
+def tag(name: str) -> Expr:
+    """Return a tag of any name as a column, as ``schema.escaped`` writes it; null where it is not set."""
+    import narwhals as nw
+
+    start = f"\x1f{schema.escaped(name)}="
+    # Two plain replacements: engines write references to groups differently.
+    value = (
+        nw.col("tags").str.replace_all(f"(?s)^.*{re.escape(start)}", "").str.replace_all("(?s)\x1f.*$", "")
+    )
+    return nw.when(nw.col("tags").str.contains(start, literal=True)).then(value)
+
+
+def rated(parts: Frame, given: Sequence[Rates]) -> Frame:
+    """Return the parts with their rates; where there is none, a null."""
+    for one in given:
+        names = {"rate": f"{one.name}_rate", "source_id": f"{one.name}_source_id"}
+        names["u_relative"] = f"{one.name}_u_relative"
+        kept = [*one.keys, *(c for c in rates.COLUMNS if c != "currency" or one.name == "cost")]
+        renamed = one.frame.select(*kept).rename(names)
+        # Without a key the rate is the same for all.
+        on = {"on": list(one.keys), "how": "left"} if one.keys else {"how": "cross"}
+        parts = parts.join(renamed, **on)
+    return parts
+
+
+def totals(
+    parts: Frame, by: Sequence[str], amounts: Sequence[Amount] = (ENERGY,), *, intervals: bool = True
+) -> Frame:
+    """Sum per group and boundary (per currency too, for a cost), in one query.
+
+    Columns beside the groups: ``runs`` that start there, how many of them are
+    of unknown or unbounded energy, ``parts_unknown`` without energy, ``units``
+    where ``unit`` is a group, energy by grade, and per amount: its value,
+    ``wide_j`` the energy whose width nobody knows, ``unrated_j`` the energy that
+    found no rate, and the variances of the random and of the common errors.
+
+    Args:
+        parts: Labelled, and rated where an amount needs it.
+        by: Groups.
+        amounts: What to sum.
+        intervals: False leaves the variances null, for who needs the values alone.
+    """
+    import narwhals as nw
+
+    groups = _groups(by, amounts)
+    types = _types(by, amounts)
+    common = [f"var_common_{a.name}" for a in amounts]
+    sums = {n: e for n, e in _sums(by, amounts).items() if intervals or not n.startswith("var_")}
+    typed = {n: (nw.col(n) if n in sums else nw.lit(None)).cast(kind) for n, kind in types.items()}
+    unknown = {n: nw.lit(None).cast(_variance()) for n in common}
+    values = parts.group_by(*groups).agg(**sums).with_columns(**typed, **unknown)
+    values = values.select(*groups, *types, *common)
+    if intervals:
+        values = _with_common(values, _sources(parts, by, amounts), groups, types, amounts)
+    # A sum of nothing is 0 in narwhals: here it is unknown.
+    told = {
+        n: nw.when(nw.col(known) > 0).then(nw.col(n).cast(types[n]))
+        for n, known in _known_by(by, amounts).items()
+    }
+    return values.with_columns(**told).sort(*groups, nulls_last=True)
+
+
+def _with_common(
+    values: Frame, errors: Frame, groups: Sequence[str], types: dict[str, Any], amounts: Sequence[Amount]
+) -> Frame:
+    """Add the variances of the common errors: a union, as a join would lose groups named null."""
+    import narwhals as nw
+
+    squared = {f"var_common_{a.name}": _square(nw.col(f"u_{a.name}")) for a in amounts}
+    empty = {n: nw.lit(None).cast(kind) for n, kind in types.items()}
+    more = errors.with_columns(**squared, **empty).select(*groups, *types, *squared)
+    both = nw.concat([values, more], how="vertical")
+    summed = both.group_by(*groups).agg(**{n: nw.col(n).sum() for n in (*types, *squared)})
+    return summed.with_columns(**{n: nw.col(n).cast(kind) for n, kind in types.items()})
+
+
+def sources(parts: Frame, by: Sequence[str], amounts: Sequence[Amount] = (ENERGY,)) -> Frame:
+    """Sum each common error over its group: parts of one source add up as they are.
+
+    Columns: the groups, ``kind``, ``source_id`` and ``u_<amount>``, one sigma.
+    """
+    order = [*_groups(by, amounts), "kind", "source_id"]
+    return _sources(parts, by, amounts).sort(*order, nulls_last=True)
+
+
+def _sources(parts: Frame, by: Sequence[str], amounts: Sequence[Amount]) -> Frame:
+    import narwhals as nw
+
+    groups = _groups(by, amounts)
+    found: list[tuple[str, dict[str, Expr]]] = []
+    for kind in schema.KINDS:
+        u = nw.col(f"u_{kind}_j")
+        found.append((kind, {a.name: _at_rate(u, a).sum() for a in amounts}))
+    for a in amounts:
+        if a.rate is not None:
+            # A rate's error is relative: it goes with what the rate made.
+            share = _value(a).cast(nw.Float64) * nw.col(f"{a.rate}_u_relative")
+            found.append((a.rate, {a.name: share.cast(_variance()).sum()}))
+    uncertain = {a.rate: nw.col(f"{a.rate}_u_relative") > 0 for a in amounts if a.rate is not None}
+    kinds = [(parts.filter(uncertain[kind]) if kind in uncertain else parts, kind, us) for kind, us in found]
+    return nw.concat([_of_kind(rows, groups, kind, us, amounts) for rows, kind, us in kinds], how="vertical")
+
+
+def top(parts: Frame, by: Sequence[str], amount: Amount, n: int) -> Frame:
+    """Return the groups of the largest values, the largest first.
+
+    Groups of different boundaries stand beside each other; compare within one.
+    """
+    groups = _groups(by, [amount])
+    rows = totals(parts, by, [amount])
+    order = [f"value_{amount.name}", *groups]
+    return rows.sort(*order, descending=[True, *(False for _ in groups)], nulls_last=True).head(n)
+
+
+def trend(parts: Frame, period: str, by: Sequence[str] = (), amounts: Sequence[Amount] = (ENERGY,)) -> Frame:
+    """Sum per period of the calendar, in order of time.
+
+    Args:
+        parts: Labelled with the calendar, and rated where an amount needs it.
+        period: ``date``, ``month``, ``fiscal_quarter`` or ``fiscal_year``.
+        by: Further groups.
+        amounts: What to sum.
+    """
+    return totals(parts, [period, *by], amounts)
+
+
+def drivers(parts: Frame, period: str, by: Sequence[str], amounts: Sequence[Amount] = (ENERGY,)) -> Frame:
+    """Return volume, energy and what is made of it per group and period: what a change is explained by.
+
+    Volumes of different units stand apart; a run's units are split over its
+    hours as its energy is.
+    """
+    return totals(parts, [period, *(name for name in by if name != "unit"), "unit"], amounts)
+
+
+def unknowns(parts: Frame) -> Frame:
+    """Return the runs of whose energy something is unknown, each once, by name."""
+    import narwhals as nw
+
+    names = ("study", "run_id", "run_state")
+    found = parts.filter(nw.col("is_first"), nw.col("run_state") != "known")
+    return found.select(*names).sort(*names, nulls_last=True)
+
+
+def without_rate(parts: Frame, given: Rates) -> Frame:
+    """Return the keys of energy that found no rate, without the hour, and how much energy that is."""
+    import narwhals as nw
+
+    keys = [k for k in given.keys if k not in {"hour_utc", "date"}] or ["zone"]
+    found = parts.filter(nw.col(f"{given.name}_rate").is_null(), ~nw.col("energy_j").is_null())
+    return found.group_by(*keys).agg(energy_j=nw.col("energy_j").sum()).sort(*keys, nulls_last=True)
+
+
+def run_table(parts: Frame) -> Frame:
+    """Return one row a run and boundary: its labels, and the energy that is known.
+
+    With ``parts_unknown`` above 0 the energy is a lower bound, and null when nothing is known.
+    """
+    import narwhals as nw
+
+    labels = list(schema.COLUMNS)[: list(schema.COLUMNS).index("hour_utc")]
+    energy, units = nw.col("energy_j"), nw.col("units")
+    sums = {
+        "hour_utc": nw.col("hour_utc").min(),
+        "run_state": nw.col("run_state").max(),
+        "duration_s": nw.col("duration_s").max(),
+        "units": units.sum(),
+        "parts_with_units": _count(~units.is_null()),
+        "energy_j": energy.sum(),
+        "parts_known": _count(~energy.is_null()),
+        "parts_unknown": _count(energy.is_null()),
+    }
+    told = {
+        "units": nw.when(nw.col("parts_with_units") > 0).then(units),
+        "energy_j": nw.when(nw.col("parts_known") > 0).then(energy),
+    }
+    table = parts.group_by(*labels, "boundary").agg(**sums).with_columns(**told)
+    return table.drop("parts_with_units").sort("start_us", *labels, "boundary", nulls_last=True)
+
+
+def _groups(by: Sequence[str], amounts: Sequence[Amount]) -> list[str]:
+    currency = ["currency"] if any(a.rate == "cost" for a in amounts) else []
+    return [*dict.fromkeys(by), "boundary", *currency]
+
+
+def _sums(by: Sequence[str], amounts: Sequence[Amount]) -> dict[str, Expr]:
+    import narwhals as nw
+
+    first, state, energy = nw.col("is_first"), nw.col("run_state"), nw.col("energy_j")
+    sums = {
+        "runs": _count(first),
+        "runs_unknown": _count(first & (state == "unknown")),
+        "runs_unbounded": _count(first & (state == "unbounded")),
+        "parts_unknown": _count(energy.is_null()),
+        "parts_unbounded": _count(nw.col("state") == "unbounded"),
+    }
+    if "unit" in by:
+        sums["units"] = nw.col("units").sum()
+        sums["parts_with_units"] = _count(~nw.col("units").is_null())
+    for grade in GRADES:
+        sums[f"grade_{grade.lower()}_j"] = nw.when(nw.col("grade") == grade).then(energy).sum()
+    sums["ungraded_j"] = nw.when(nw.col("grade").is_null()).then(energy).sum()
+    sums["wide_j"] = nw.when(nw.col("u_random_j").is_null()).then(energy).sum()
+    for a in amounts:
+        sums[f"value_{a.name}"] = _value(a).sum()
+        sums[f"parts_known_{a.name}"] = _count(~_value(a).is_null())
+        sigma = nw.col("u_random_j").cast(nw.Float64)
+        if a.rate is not None:
+            sigma = sigma * nw.col(f"{a.rate}_rate").cast(nw.Float64)
+            rate = nw.col(f"{a.rate}_rate")
+            sums[f"unrated_j_{a.name}"] = nw.when(rate.is_null()).then(energy).sum()
+            sums[f"unrated_parts_{a.name}"] = _count(rate.is_null() & ~energy.is_null())
+        # A float's sum depends on the order of threads; a decimal's does not.
+        sums[f"var_random_{a.name}"] = (sigma * sigma).cast(_variance()).sum()
+    return sums
+
+
+def _known_by(by: Sequence[str], amounts: Sequence[Amount]) -> dict[str, str]:
+    """Return sums that are unknown where the count beside them is 0."""
+    units = {"units": "parts_with_units"} if "unit" in by else {}
+    return {f"value_{a.name}": f"parts_known_{a.name}" for a in amounts} | units
+
+
+def _types(by: Sequence[str], amounts: Sequence[Amount]) -> dict[str, Any]:
+    """Return the type of each summed column, which both halves of the union need."""
+    import narwhals as nw
+
+    types: dict[str, Any] = {}
+    for name in _sums(by, amounts):
+        if name.startswith(("runs", "parts", "unrated_parts")):
+            types[name] = nw.Int64()
+        elif name.startswith("var_"):
+            types[name] = _variance()
+        else:
+            scaled = name in {f"value_{a.name}" for a in amounts if a.rate is not None}
+            types[name] = nw.Decimal(38, 14 if scaled else 6)
+    return types
+
+
+def _value(amount: Amount) -> Expr:
+    import narwhals as nw
+
+    return _at_rate(nw.col("energy_j"), amount)
+
+
+def _at_rate(energy: Expr, amount: Amount) -> Expr:
+    import narwhals as nw
+
+    if amount.rate is None:
+        return energy
+    made: Expr = _FORMULAS[amount.rate](energy, nw.col(f"{amount.rate}_rate"))
+    return made
+
+
+def _of_kind(
+    parts: Frame, groups: Sequence[str], kind: str, sums: dict[str, Expr], amounts: Sequence[Amount]
+) -> Frame:
+    import narwhals as nw
+
+    source = nw.col(f"{kind}_source_id")
+    summed = (
+        parts.filter(~source.is_null())
+        .group_by(*groups, source.name.keep())
+        .agg(**{f"u_{name}": u for name, u in sums.items()})
+    )
+    columns = {
+        f"u_{a.name}": (nw.col(f"u_{a.name}") if a.name in sums else nw.lit(None)).cast(_variance())
+        for a in amounts
+    }
+    named = summed.with_columns(kind=nw.lit(kind), source_id=source, **columns)
+    return named.select(*groups, "kind", "source_id", *columns)
+
+
+def _square(u: Expr) -> Expr:
+    import narwhals as nw
+
+    value = u.cast(nw.Float64)
+    return (value * value).cast(_variance())
+
+
+def _count(condition: Expr) -> Expr:
+    import narwhals as nw
+
+    return condition.cast(nw.Int64).sum()
+
+
+def _variance() -> Any:  # noqa: ANN401 - narwhals' type is imported late
+    """Return the type of summed sigmas and variances: exact, hence the same for any order of summing."""
+    import narwhals as nw
+
+    return nw.Decimal(38, 9)

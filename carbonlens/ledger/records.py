@@ -1,0 +1,251 @@
+"""Stored records: decoding, content identity, and which of several counts.
+
+A record may be met several times: copied by hand, compacted while its file
+still lies there, imported by two hosts at once. It counts once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.identity import sha256_hex, uuid7_ms
+from carbonlens.domain.run import SCHEMA_VERSION, Run
+from carbonlens.errors import RecordError
+from carbonlens.ledger import migration
+
+_DECODER: Final = msgspec.json.Decoder(Run)
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as it lies in the ledger.
+
+    Attributes:
+        run: The record, brought forward to this schema version.
+        text: Its JSON as stored, without insignificant white space.
+        file: File it was read from.
+    """
+
+    run: Run
+    text: bytes
+    file: str
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the content as stored: the same in a file, a batch and a compacted month."""
+        return sha256_hex(self.text)
+
+    @property
+    def key(self) -> tuple[str | None, str]:
+        """What makes two records one run: imported ids are unique within a study only."""
+        return self.run.study, self.run.run_id
+
+
+def minified(raw: bytes) -> bytes:
+    """Return JSON without insignificant white space; its hash is the content's identity.
+
+    Raises:
+        msgspec.DecodeError: If it is no JSON.
+    """
+    return msgspec.json.format(raw, indent=-1)
+
+
+def content_sha256(raw: bytes) -> str:
+    """Return the hash of a record's content, however it is indented.
+
+    Raises:
+        msgspec.DecodeError: If it is no JSON.
+    """
+    return sha256_hex(minified(raw))
+
+
+def decode(raw: bytes) -> Run:
+    """Return the record, brought forward where it is of an older schema version.
+
+    Raises:
+        NewerSchemaError: If it is of a newer one.
+        RecordError: If its schema version makes no sense.
+        msgspec.MsgspecError: If it is no run.
+        UnicodeDecodeError: If it is no text.
+    """
+    try:
+        run = _DECODER.decode(raw)
+    except msgspec.ValidationError:
+        # A newer or older record need not fit this version's fields: look at its version first.
+        plain = msgspec.json.decode(raw)
+        if not isinstance(plain, dict) or migration.version_of(plain) == SCHEMA_VERSION:
+            raise
+        return msgspec.convert(migration.forward(plain), Run)
+    if run.schema_version == SCHEMA_VERSION:
+        return run
+    return msgspec.convert(migration.forward(msgspec.json.decode(raw)), Run, strict=False)
+
+
+def read_files(files: Iterable[Path]) -> tuple[list[Stored], list[Finding]]:
+    """Read live runs; what cannot be read becomes a Finding that names file and mend."""
+    found: list[Stored] = []
+    findings: list[Finding] = []
+    for file in files:
+        try:
+            raw = file.read_bytes()
+            stored = Stored(run=decode(raw), text=minified(raw), file=str(file))
+        except FileNotFoundError:
+            # Compaction on another host took it meanwhile; it lies in a month now.
+            continue
+        except migration.NewerSchemaError as error:
+            findings.append(_left_out("CL502", f"{error.what}; it is left out", file, error.mend))
+        except RecordError as error:
+            findings.append(_left_out("CL501", f"record is left out: {error.what}", file, error.mend))
+        except PermissionError as error:
+            text = f"record may not be read and is left out: {error.strerror}"
+            findings.append(_left_out("CL506", text, file, "give yourself the right to read it"))
+        except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
+            text = f"record cannot be read and is left out: {error}"
+            findings.append(_left_out("CL501", text, file, "restore the file from a copy"))
+        else:
+            if file.stem == stored.run.run_id:
+                found.append(stored)
+            else:
+                text = f"a copy of run {stored.run.run_id} under another name is left out, to count once"
+                findings.append(_left_out("CL504", text, file, "remove the copy"))
+    return found, findings
+
+
+def unique(stored: Iterable[Stored]) -> tuple[list[Stored], list[Finding]]:
+    """Keep one record a run, the first given.
+
+    Equal content is one record met twice and needs no words. Other content
+    under the same id is left out with a Finding.
+    """
+    first: dict[tuple[str | None, str], Stored] = {}
+    findings: list[Finding] = []
+    for record in stored:
+        earlier = first.setdefault(record.key, record)
+        if earlier is record or earlier.text == record.text or earlier.run.says_the_same(record.run):
+            continue
+        text = f"run {record.run.run_id} is stored twice with different content; only the first counts"
+        mend = f"compare it with {earlier.file} and keep one, or record it under a new id"
+        findings.append(_left_out("CL505", text, record.file, mend, subject=record.run.run_id))
+    return list(first.values()), findings
+
+
+def current(runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Finding, ...]]:
+    """Return the runs that count: of each family of corrections one record.
+
+    A family that ends in two records, or goes in a circle, is a Finding; its
+    latest record counts, so that nothing counts twice and nothing vanishes.
+
+    Args:
+        runs: All records of a ledger, each once.
+    """
+    gone: set[int] = set()
+    findings: list[Finding] = []
+    for family in families(runs):
+        leaves = family.leaves
+        last = max(leaves or family.runs, key=written_ms)
+        gone.update(id(r) for r in family.runs if r is not last)
+        if len(leaves) > 1:
+            findings.append(_superseded_twice(leaves, last))
+        elif not leaves:
+            findings.append(_circular(family.runs, last))
+    return tuple(r for r in runs if id(r) not in gone), tuple(findings)
+
+
+class Family(msgspec.Struct, frozen=True, kw_only=True):
+    """Records that correct each other, directly or over others.
+
+    Attributes:
+        runs: All of them, in the order given.
+        leaves: Those that none supersedes: one, unless something is wrong.
+    """
+
+    runs: tuple[Run, ...]
+    leaves: tuple[Run, ...]
+
+
+def families(runs: Sequence[Run]) -> list[Family]:
+    """Return the families of corrections with more than one record."""
+    links = _links(runs)
+    parent = list(range(len(runs))) if links else []
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    for newer, older in links:
+        parent[root(newer)] = root(older)
+    members: dict[int, list[int]] = defaultdict(list)
+    for i in sorted({i for link in links for i in link}):
+        members[root(i)].append(i)
+    superseded = {older for _, older in links}
+    return [
+        Family(
+            runs=tuple(runs[i] for i in group), leaves=tuple(runs[i] for i in group if i not in superseded)
+        )
+        for group in members.values()
+    ]
+
+
+def family_of(run: Run, runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Return every record of the run's family, itself alone where it has none."""
+    for family in families(runs):
+        if any(r is run or (r.study, r.run_id) == (run.study, run.run_id) for r in family.runs):
+            return family.runs
+    return (run,)
+
+
+def _links(runs: Sequence[Run]) -> list[tuple[int, int]]:
+    """Return (successor, superseded) as places in the sequence."""
+    newer = [i for i, r in enumerate(runs) if r.supersedes]
+    wanted = {runs[i].supersedes for i in newer}
+    by_id: dict[str, list[int]] = defaultdict(list)
+    for i, run in enumerate(runs):
+        if run.run_id in wanted:
+            by_id[run.run_id].append(i)
+    links: list[tuple[int, int]] = []
+    for i in newer:
+        targets = by_id.get(runs[i].supersedes or "", [])
+        if len(targets) > 1:
+            # Ids of imported runs are unique within a study only: the successor's own is meant.
+            targets = [t for t in targets if runs[t].study == runs[i].study]
+        links += [(i, t) for t in targets]
+    return links
+
+
+def written_ms(run: Run) -> tuple[int, str]:
+    """Return when a record was written, as far as it tells, in milliseconds; for ordering."""
+    stamped = uuid7_ms(run.run_id)
+    return (run.recorded_us[0] // 1000 if stamped is None else stamped), run.run_id
+
+
+def _superseded_twice(leaves: Sequence[Run], last: Run) -> Finding:
+    names = ", ".join(r.run_id for r in leaves)
+    return Finding(
+        code="CL507",
+        severity="error",
+        message=f"one run was corrected twice ({names}); only the latest counts, {last.run_id}",
+        subject=last.run_id,
+        mend="if the latest is wrong, supersede it by the right one",
+    )
+
+
+def _circular(circle: Sequence[Run], last: Run) -> Finding:
+    names = ", ".join(r.run_id for r in circle)
+    return Finding(
+        code="CL508",
+        severity="error",
+        message=f"corrections go in a circle ({names}); only the latest counts, {last.run_id}",
+        subject=last.run_id,
+        mend="supersede it by a record that is right",
+    )
+
+
+def _left_out(code: str, text: str, file: Path | str, mend: str, subject: str | None = None) -> Finding:
+    return Finding(code=code, severity="error", message=text, file=str(file), mend=mend, subject=subject)

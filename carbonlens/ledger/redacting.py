@@ -1,0 +1,121 @@
+"""Carrying out a redaction: tombstones first, then every file that holds the content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from carbonlens.domain.run import Run
+from carbonlens.errors import RecordError, SelectionError, UsageError
+from carbonlens.ledger import atomic, layout, redaction
+from carbonlens.ledger.atomic import write_atomically
+from carbonlens.ledger.compaction import LEFTOVER_S, rewrite
+from carbonlens.ledger.holdings import each_folder, parquet_files, read_files_of
+from carbonlens.ledger.records import Stored, decode, minified
+from carbonlens.ledger.redaction import Tombstone
+
+
+class Redaction(msgspec.Struct, frozen=True, kw_only=True):
+    """What a redaction did.
+
+    Attributes:
+        run_ids: Records that held a field: the run's, and those that correct it.
+        files: Files written anew.
+        energy: Whether the energy was taken out, which makes figures unknown.
+    """
+
+    run_ids: tuple[str, ...]
+    fields: tuple[str, ...]
+    files: tuple[str, ...]
+    energy: bool
+
+
+def redact(
+    ledger: Path, family: Sequence[Run], fields: Sequence[str], *, by: str, when_us: int, why: str
+) -> Redaction:
+    """Take fields out of all records of a run, wherever they lie.
+
+    Args:
+        ledger: The ledger's folder.
+        family: The run's records: itself and those that correct it.
+        fields: Paths such as ``tags.owner`` or ``origin.args``.
+        by: Name or pseudonym of who does it.
+        when_us: UTC microseconds.
+        why: Reason, kept in the tombstone and in the record.
+
+    Raises:
+        SelectionError: If no record holds any of the fields.
+        UsageError: If a field cannot be taken out.
+        RecordError: If a batch that may hold it cannot be read.
+        MissingExtraError: If there are batches and DuckDB is not installed.
+        OSError: If the ledger cannot be written; running it again goes on from there.
+    """
+    if not fields or not why.strip():
+        raise UsageError("a redaction needs a field and a reason", mend="give --field NAME --why TEXT")
+    keys = {(r.study, r.run_id) for r in family}
+    stones, _ = redaction.tombstones(ledger)
+    live, batches = _occurrences(ledger, keys)
+    new: dict[str, Tombstone] = {}
+    for record in redaction.applied([*live, *batches], stones):
+        stone = redaction.entomb(record, fields, by=by, when_us=when_us, why=why)
+        if stone is not None:
+            new[record.sha256] = stone
+    pending = [r for r in (*live, *batches) if r.sha256 in stones]
+    if not new and not pending:
+        raise SelectionError(
+            f"no record of the run holds {', '.join(fields)}",
+            where=family[0].run_id,
+            mend="see the fields with: carbonlens runs show RUN --json",
+        )
+    folder = ledger / layout.REDACTIONS
+    folder.mkdir(parents=True, exist_ok=True)
+    for stone in new.values():
+        content = msgspec.json.format(msgspec.json.encode(stone), indent=1) + b"\n"
+        write_atomically(folder / stone.file_name, content)
+    files = _carry_out(ledger, live, batches, {**stones, **new})
+    atomic.remove_leftovers(ledger, older_than_s=LEFTOVER_S)
+    return Redaction(
+        run_ids=tuple(dict.fromkeys(s.run_id for s in (*new.values(), *(stones[r.sha256] for r in pending)))),
+        fields=tuple(fields),
+        files=files,
+        energy="energy" in fields,
+    )
+
+
+def _carry_out(
+    ledger: Path, live: Iterable[Stored], batches: Iterable[Stored], stones: dict[str, Tombstone]
+) -> tuple[str, ...]:
+    written: list[str] = []
+    for record in live:
+        (after,) = redaction.applied([record], stones)
+        if after is not record:
+            write_atomically(Path(record.file), msgspec.json.format(after.text, indent=1) + b"\n")
+            written.append(record.file)
+    for file in dict.fromkeys(r.file for r in batches):
+        if rewrite(ledger, Path(file), lambda r: redaction.applied([r], stones)[0]):
+            written.append(file)
+    return tuple(written)
+
+
+def _occurrences(ledger: Path, keys: set[tuple[str | None, str]]) -> tuple[list[Stored], list[Stored]]:
+    """Return every place where a record lies: files of its own, also misnamed copies, and batches."""
+    files, _ = each_folder(layout.folders_in(ledger / layout.RUNS), ".json")
+    live = [r for r in (_loose(f) for f in files) if r is not None and r.key in keys]
+    whole, faults = parquet_files(ledger)
+    batches, findings = read_files_of(whole)
+    for fault in (*faults, *findings):
+        raise RecordError(
+            f"{fault.message}; it may hold the content too", where=fault.file, mend=fault.mend or "mend it"
+        )
+    return live, [r for r in batches if r.key in keys]
+
+
+def _loose(file: Path) -> Stored | None:
+    """Return a live record under whatever name; ``None`` for a file that holds none."""
+    try:
+        raw = file.read_bytes()
+        return Stored(run=decode(raw), text=minified(raw), file=str(file))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecordError, FileNotFoundError):
+        return None

@@ -1,0 +1,211 @@
+"""Redaction: content taken out of a record for good, with a tombstone in its place.
+
+The tombstone says who, when, why and which fields, and keeps the hash of what
+was there, so that a manifest made before still holds. It is written first: a
+reader that meets the original afterwards applies it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.units import US_PER_S
+from carbonlens.errors import UsageError
+from carbonlens.ledger.layout import REDACTIONS, files_in
+from carbonlens.ledger.records import Stored, decode, minified
+
+CODE: Final = "CL514"
+"""Finding a redacted record carries."""
+
+PLACEHOLDER: Final = "[redacted]"
+"""Stands where a record must hold a text."""
+
+_KEPT: Final = (
+    *("run_id", "schema_version", "supersedes", "study", "start_us", "end_us", "duration_s", "status"),
+    *("role", "parent_run_id", "job_id", "attempt", "rank", "host_id", "machine_id", "device_uuids"),
+    *("energy_by_hour", "origin.imported_us"),
+)
+"""What tells records apart, orders them or lets them share a device: taking it out would change figures."""
+
+_ENERGY_FIELDS: Final = frozenset(["energy", "beside"])
+
+
+class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
+    """What was taken out of one record.
+
+    Attributes:
+        run_id: The record's run.
+        fields: Paths taken out, such as ``tags.owner``.
+        by: Who did it: a name that was given, else a pseudonym.
+        when_us: When, UTC microseconds.
+        why: The reason given.
+        original_sha256: Hash of the content as it was.
+        redacted_sha256: Hash of what is left.
+    """
+
+    run_id: str
+    fields: tuple[str, ...]
+    by: str
+    when_us: int
+    why: str
+    original_sha256: str
+    redacted_sha256: str = ""
+    schema_version: int = 1
+
+    @property
+    def file_name(self) -> str:
+        """Name of its file; one original has one tombstone."""
+        return f"{self.original_sha256[:32]}.json"
+
+
+def entomb(stored: Stored, fields: Sequence[str], *, by: str, when_us: int, why: str) -> Tombstone | None:
+    """Return the tombstone of taking fields out of a record; ``None`` where it holds none of them.
+
+    Raises:
+        UsageError: If a field tells records apart, or is none of a record's.
+    """
+    stone = Tombstone(
+        run_id=stored.run.run_id,
+        fields=tuple(fields),
+        by=by,
+        when_us=when_us,
+        why=why,
+        original_sha256=stored.sha256,
+    )
+    plain = msgspec.json.decode(stored.text)
+    if not any(_holds(plain, field.split(".")) for field in fields):
+        return None
+    after = Stored(run=stored.run, text=redacted(stored.text, stone), file=stored.file)
+    return msgspec.structs.replace(stone, redacted_sha256=after.sha256)
+
+
+def redacted(text: bytes, stone: Tombstone) -> bytes:
+    """Return a record's JSON without the tombstone's fields; the same each time.
+
+    Raises:
+        UsageError: If a field cannot be taken out.
+    """
+    plain = msgspec.json.decode(text)
+    for field in stone.fields:
+        _check(field)
+        plain = _without(plain, field)
+    plain.setdefault("findings", []).append(msgspec.to_builtins(_note(stone)))
+    return minified(msgspec.json.encode(plain))
+
+
+def tombstones(ledger: Path) -> tuple[dict[str, Tombstone], list[Finding]]:
+    """Return a ledger's tombstones by the hash of the original.
+
+    Raises:
+        OSError: If the folder cannot be read.
+    """
+    found: dict[str, Tombstone] = {}
+    findings: list[Finding] = []
+    for file in files_in(ledger / REDACTIONS, ".json"):
+        try:
+            stone = msgspec.json.decode(file.read_bytes(), type=Tombstone)
+        except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
+            findings.append(
+                Finding(
+                    code="CL501",
+                    severity="error",
+                    message=f"tombstone cannot be read: {error}",
+                    file=str(file),
+                    mend="restore the file from a copy",
+                )
+            )
+        else:
+            found[stone.original_sha256] = stone
+    return found, findings
+
+
+def applied(records: Iterable[Stored], stones: Mapping[str, Tombstone]) -> list[Stored]:
+    """Return the records with every tombstone applied that was not carried out yet."""
+    return [_applied(r, stones) for r in records] if stones else list(records)
+
+
+def _applied(stored: Stored, stones: Mapping[str, Tombstone]) -> Stored:
+    seen: set[str] = set()
+    while (stone := stones.get(stored.sha256)) is not None and stored.sha256 not in seen:
+        seen.add(stored.sha256)
+        text = redacted(stored.text, stone)
+        stored = Stored(run=decode(text), text=text, file=stored.file)
+    return stored
+
+
+def _check(field: str) -> None:
+    for kept in _KEPT:
+        if f"{kept}.".startswith(f"{field}.") or f"{field}.".startswith(f"{kept}."):
+            raise UsageError(
+                f"{kept} tells records apart and cannot be taken out",
+                where=field,
+                mend="redact what is personal: tags.NAME, origin.args, error, workload, hardware",
+            )
+
+
+def _holds(plain: Any, path: Sequence[str]) -> bool:  # noqa: ANN401 - JSON of any shape
+    if len(path) == 1 and path[0] in _ENERGY_FIELDS:
+        return any(reading.get("energy_j") is not None for reading in plain.get(path[0], []))
+    if not path:
+        return plain not in (None, {}, [], PLACEHOLDER)
+    if isinstance(plain, list):
+        return any(_holds(item, path) for item in plain)
+    return isinstance(plain, dict) and path[0] in plain and _holds(plain[path[0]], path[1:])
+
+
+def _without(plain: dict[str, Any], field: str) -> dict[str, Any]:
+    """Return the record without one field, or with a placeholder where it must hold a text."""
+    if field in _ENERGY_FIELDS:
+        hours: dict[str, Any] = {"energy_by_hour": []} if field == "energy" else {}
+        return {**plain, field: [_unread(reading) for reading in plain.get(field, [])], **hours}
+    faults: list[str] = []
+    for placeholder in (None, PLACEHOLDER):
+        after = msgspec.json.decode(msgspec.json.encode(plain))
+        _remove(after, field.split("."), placeholder)
+        try:
+            decode(msgspec.json.encode(after))
+        except msgspec.ValidationError as error:
+            faults.append(str(error))
+        else:
+            return dict(after)
+    raise UsageError(
+        f"a record cannot be without it ({faults[0]})",
+        where=field,
+        mend="name the field above it, such as energy or cost",
+    )
+
+
+def _remove(plain: Any, path: Sequence[str], placeholder: str | None) -> None:  # noqa: ANN401 - JSON of any shape
+    if isinstance(plain, list):
+        for item in plain:
+            _remove(item, path, placeholder)
+    elif isinstance(plain, dict) and path[0] in plain:
+        if len(path) > 1:
+            _remove(plain[path[0]], path[1:], placeholder)
+        elif placeholder is not None:
+            plain[path[0]] = placeholder
+        else:
+            del plain[path[0]]
+
+
+def _unread(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a reading whose energy nobody knows any more; never zero."""
+    figures = ("u_random_j", "u_by_source_j", "low_j", "high_j", "dynamic_j", "own_share")
+    left = {k: v for k, v in reading.items() if k not in figures}
+    return {**left, "energy_j": None, "state": "unknown", "method": PLACEHOLDER}
+
+
+def _note(stone: Tombstone) -> Finding:
+    day = datetime.fromtimestamp(stone.when_us / US_PER_S, tz=UTC).date().isoformat()
+    return Finding(
+        code=CODE,
+        severity="info",
+        message=f"taken out on {day}: {', '.join(stone.fields)} ({stone.why})",
+        subject=stone.run_id,
+    )

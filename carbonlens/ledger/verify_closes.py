@@ -1,0 +1,87 @@
+"""Verification of closed periods: an unbroken chain, and every record still there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from carbonlens.domain.finding import Finding
+from carbonlens.ledger import layout
+from carbonlens.ledger.closes import (
+    Adjustment,
+    Chain,
+    Close,
+    everything,
+    fault,
+    file_of,
+    late_records,
+    load,
+    originals,
+)
+from carbonlens.ledger.holdings import Holdings
+
+
+def close_faults(ledger: Path, held: Holdings) -> list[Finding]:
+    """Return where the manifests do not chain, and where closed periods lost records or gained some."""
+    chain = load(ledger)
+    findings = list(chain.findings)
+    for name, manifest in chain.closes.items():
+        findings += _link_faults(ledger, name, manifest, chain)
+    if len(chain.heads) > 1:
+        text = f"{' and '.join(chain.heads)} were closed at once: the chain has two ends"
+        findings.append(fault(text, ledger / layout.CLOSES, "keep both; the next close names the later one"))
+    if held.unread_files:
+        return findings
+    there = _hashes_there(ledger, held)
+    for name, manifest in chain.closes.items():
+        gone = manifest.hashes - there
+        if gone:
+            whole = f"{len(gone)} of the {len(manifest.hashes)} records"
+            text = f"{whole} {name} was closed with are gone or altered"
+            findings.append(fault(text, file_of(ledger, name), "restore them from a copy"))
+    for period, late in _by_period(late_records(ledger, held, chain)).items():
+        findings.append(
+            Finding(
+                code="CL517",
+                severity="info",
+                message=f"{late} records came after {period} was closed: prior-period adjustments",
+                file=str(file_of(ledger, period)),
+                mend="the next close takes them up",
+            )
+        )
+    return findings
+
+
+def _link_faults(ledger: Path, name: str, manifest: Close, chain: Chain) -> list[Finding]:
+    file = file_of(ledger, name)
+    if manifest.period != name:
+        return [fault(f"it is the manifest of {manifest.period}", file, "give it its own name again")]
+    if manifest.previous is None:
+        firsts = [p for p, c in chain.closes.items() if c.previous is None]
+        alone = len(firsts) == 1
+        return (
+            [] if alone else [fault("another period is the first of the chain too", file, "restore a copy")]
+        )
+    if manifest.previous not in chain.closes:
+        return [
+            fault(f"the manifest before it, {manifest.previous}, is gone", file, "restore it from a copy")
+        ]
+    if chain.hashes[manifest.previous] != manifest.previous_sha256:
+        before = file_of(ledger, manifest.previous)
+        return [fault(f"{manifest.previous} was altered after {name} was closed", before, "restore it")]
+    return []
+
+
+def _hashes_there(ledger: Path, held: Holdings) -> set[str]:
+    before = originals(ledger)
+    there: set[str] = set()
+    for _, sha, _, _ in everything(ledger, held):
+        there |= before.get(sha, {sha})
+    return there
+
+
+def _by_period(late: Sequence[Adjustment]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for one in late:
+        counts[one.period] = counts.get(one.period, 0) + 1
+    return counts

@@ -1,0 +1,195 @@
+"""Verification of files: hashes of batches and months, and what does not belong there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.identity import sha256_hex
+from carbonlens.domain.units import US_PER_S
+from carbonlens.ledger import compaction, layout, parquet, schema
+from carbonlens.ledger.holdings import each_folder, parquet_files, read_files_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_FRESH_S: Final = 3600
+"""A temporary file younger than this may belong to a writer at work."""
+
+_PLACES: Final[Mapping[str, str]] = {
+    layout.RUNS: ".json",
+    layout.MONTHS: ".parquet .json",
+    layout.IMPORTS: ".parquet",
+    layout.SAMPLES: ".parquet .json",
+    "readings": ".parquet",
+    "charges": ".parquet",
+    "snapshots": ".parquet",
+    layout.REDACTIONS: ".json",
+    layout.CLOSES: ".json",
+    layout.OUTCOMES: ".json",
+    layout.STUDIES: ".toml",
+}
+"""Folder to the endings of what lies in it."""
+
+_NESTED: Final = frozenset({layout.RUNS, layout.MONTHS, layout.SAMPLES})
+"""Folders with one more level, a month or a day."""
+
+
+def batch_faults(ledger: Path) -> list[Finding]:
+    """Return batches and months whose columns or hashes are not those of their records.
+
+    Raises:
+        MissingExtraError: If there are any and DuckDB is not installed.
+    """
+    files, _ = parquet_files(ledger)
+    if not files:
+        return []
+    connection = parquet.connect()
+    faults: list[Finding] = []
+    try:
+        for file in files:
+            reason = _batch_fault(connection, file)
+            if reason is not None:
+                faults.append(
+                    _error(reason, file, "restore the file from a copy, or import its source again")
+                )
+    finally:
+        connection.close()
+    return faults
+
+
+def _batch_fault(connection: DuckDBPyConnection, file: Path) -> str | None:
+    records, unreadable = read_files_of([file])
+    if unreadable:
+        return None  # Said already, by reading the ledger.
+    if "row_schema" not in parquet.columns_of(connection, file):
+        return None  # Of the first release: nothing in it but the records is used.
+    names = ", ".join(schema.COLUMNS)
+    with tempfile.TemporaryDirectory() as folder:
+        again = parquet.rows_source(Path(folder) / "rows.json", schema.COLUMNS, schema.rows_of(records))
+        stored = f"SELECT {names} FROM read_parquet({parquet.quoted(file)})"  # noqa: S608
+        made = f"SELECT {names} FROM {again}"  # noqa: S608
+        try:
+            differing = _count(
+                connection, f"({stored} EXCEPT ALL {made}) UNION ALL ({made} EXCEPT ALL {stored})"
+            )
+        except parquet.UnreadableParquetError as error:
+            return f"its columns cannot be read: {error}"
+    if differing:
+        return f"{differing} rows differ from what their records give: the file was altered"
+    return None
+
+
+def _count(connection: DuckDBPyConnection, query: str) -> int:
+    import duckdb
+
+    try:
+        row = connection.execute(f"SELECT count(*) FROM ({query})").fetchone()  # noqa: S608
+    except duckdb.Error as error:
+        raise parquet.UnreadableParquetError(str(error).splitlines()[0]) from error
+    return int(row[0]) if row else 0
+
+
+def month_faults(ledger: Path) -> list[Finding]:
+    """Return compacted months that do not match their manifest; needs no DuckDB."""
+    files, _ = each_folder(layout.folders_in(ledger / layout.MONTHS), ".parquet")
+    faults: list[Finding] = []
+    for file in files:
+        try:
+            manifest = compaction.read_manifest(file)
+            with file.open("rb") as stream:
+                sha = hashlib.file_digest(stream, "sha256").hexdigest()
+        except FileNotFoundError:
+            faults.append(
+                _half_done(f"month {file.parent.name} has no manifest: its compaction was cut off", file)
+            )
+        except (msgspec.MsgspecError, OSError) as error:
+            faults.append(_error(f"the month's manifest cannot be read: {error}", file, "compact again"))
+        else:
+            if manifest.file_sha256 != sha:
+                text = "the month's file does not match the hash in its manifest"
+                faults.append(_error(text, file, "restore the file from a copy"))
+            elif sha256_hex(" ".join(manifest.records.values()).encode())[:32] != file.stem:
+                faults.append(_error("the manifest's records do not give its name", file, "restore it"))
+    return faults
+
+
+def strange_files(ledger: Path, *, now_us: int) -> list[Finding]:
+    """Return files that no part of a ledger reads, and what cut-off work left behind."""
+    findings: list[Finding] = []
+    for file in _all_files(ledger):
+        place = file.relative_to(ledger).parts
+        if any(part.startswith(".") for part in place):
+            findings += _leftover(file, now_us)
+        elif not _belongs(place):
+            findings.append(_foreign(file))
+    return findings + _folded_twice(ledger)
+
+
+def _belongs(place: tuple[str, ...]) -> bool:
+    suffixes = _PLACES.get(place[0])
+    depth = 3 if place[0] in _NESTED else 2
+    return suffixes is not None and len(place) == depth and Path(place[-1]).suffix in suffixes.split()
+
+
+def _leftover(file: Path, now_us: int) -> list[Finding]:
+    try:
+        age_s = now_us / US_PER_S - file.stat().st_mtime
+    except FileNotFoundError:
+        return []
+    if file.name == ".gitignore" or age_s < _FRESH_S:
+        return []
+    return [_half_done("temporary file of a writer that was cut off; nothing acknowledged is in it", file)]
+
+
+def _folded_twice(ledger: Path) -> list[Finding]:
+    """Return months whose folding was cut off: harmless, as each run counts once."""
+    findings: list[Finding] = []
+    for folder in layout.folders_in(ledger / layout.MONTHS):
+        try:
+            parts = layout.files_in(folder, ".parquet")
+            named = {run_id for f in parts for run_id in compaction.read_manifest(f).records}
+        except (OSError, msgspec.MsgspecError):
+            continue  # Said by another check.
+        live = layout.files_in(ledger / layout.RUNS / folder.name, ".json")
+        again = sum(f.stem in named for f in live)
+        if again or len(parts) > 1:
+            text = f"month {folder.name} is half folded ({again} runs lie there twice); each counts once"
+            findings.append(_half_done(text, folder))
+    return findings
+
+
+def _all_files(ledger: Path) -> Iterator[Path]:
+    for folder, _, names in os.walk(ledger):
+        yield from (Path(folder) / name for name in sorted(names))
+
+
+def _foreign(file: Path) -> Finding:
+    return Finding(
+        code="CL518",
+        severity="info",
+        message="not a ledger's file; it is not read",
+        file=str(file),
+        mend="move it elsewhere",
+    )
+
+
+def _half_done(text: str, file: Path) -> Finding:
+    return Finding(
+        code="CL515",
+        severity="info",
+        message=text,
+        file=str(file),
+        mend="remove it" if file.name.startswith(".") else "run: carbonlens ledger compact",
+    )
+
+
+def _error(text: str, file: Path, mend: str) -> Finding:
+    return Finding(code="CL510", severity="error", message=text, file=str(file), mend=mend)

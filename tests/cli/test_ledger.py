@@ -1,0 +1,76 @@
+"""The care commands as users run them: what they print, and how they exit."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+RUNS = """run_id,study,step,energy_j,units,unit,start_utc,duration_s,energy_grade,boundary
+a1,s,base,100.5,10,query,2026-03-05T10:00:00Z,5,B,device
+a2,s,fast,80.25,10,query,2026-03-05T11:00:00Z,4,B,device
+"""
+
+
+@pytest.fixture
+def filled(shell):
+    (shell.folder / "runs.csv").write_text(RUNS)
+    shell("import", "runs.csv")
+    shell("run", "--study", "live", "--", "true")
+    return shell
+
+
+def ids(shell):
+    return [r["run_id"] for r in shell.json("runs")["runs"]]
+
+
+def test_a_tag_and_a_correction_supersede_the_run(filled):
+    edited = filled.json("runs", "tag", "a1", "team=vision")
+    assert edited["supersedes"] == "a1"
+    printed = filled("runs", "supersede", "a1", "--by", "units=20", "--why", "typo").stdout
+    assert edited["run_id"] in printed
+    shown = filled.json("runs")["runs"]
+    assert len(shown) == 3
+    (last,) = [r for r in shown if r["units"] in ("20", 20, 20.0)]
+    assert last["study"] == "s"
+
+
+def test_a_correction_by_a_file(filled):
+    (filled.folder / "fix.json").write_text(json.dumps({"site": "paris", "units": "11"}))
+    assert filled.json("runs", "supersede", "a2", "--by", "fix.json")["run"]["site"] == "paris"
+    done = filled("runs", "supersede", "a2", "--by", "none.json", code=3)
+    assert "none.json" in done.stderr
+    assert "field" in filled("runs", "supersede", "a2", "--by", "joules=1", code=2).stderr
+
+
+def test_verify_is_short_and_exits_4_on_a_mismatch(filled):
+    done = filled("ledger", "verify")
+    assert len(done.stdout.splitlines()) <= 15
+    assert "The ledger is sound: 3 runs count" in done.stdout
+    assert filled.json("ledger", "verify")["sound"] is True
+    (file,) = Path(filled.folder).glob(".carbonlens/imports/*.parquet")
+    file.write_bytes(file.read_bytes()[:100])
+    done = filled("ledger", "verify", code=4)
+    assert "MISMATCH" in done.stdout
+    assert file.name in done.stderr
+    assert len((done.stdout + done.stderr).splitlines()) <= 15
+    assert filled.json("ledger", "verify", code=4)["sound"] is False
+
+
+def test_compact_close_export_and_redact(filled):
+    assert "Nothing to fold" in filled("ledger", "compact").stdout
+    assert "1 run in" in filled("ledger", "compact", "--month", f"{datetime.now(tz=UTC):%Y-%m}").stdout
+    assert len(ids(filled)) == 3
+    closed = filled.json("ledger", "close", "2026-03", "--by", "me")
+    assert (closed["counting"], closed["energy_j"], closed["by"]) == (2, "180.750000", "me")
+    assert "closed already" in filled("ledger", "close", "2026-03", code=2).stderr
+    assert "not over" in filled("ledger", "close", "2999", code=2).stderr
+    table = filled("ledger", "export", "--period", "2026-03").stdout.splitlines()
+    assert len(table) == 3
+    filled("ledger", "export", "--format", "parquet", "-o", "out.parquet")
+    assert (filled.folder / "out.parquet").read_bytes()[:4] == b"PAR1"
+    assert "no format" in filled("ledger", "export", "--format", "xls", code=2).stderr
+    done = filled("ledger", "redact", "a1", "--field", "energy", "--why", "wrong meter")
+    assert "unknown from now on" in done.stdout
+    assert "no run" in filled("ledger", "redact", "zzzz", "--field", "tags", "--why", "w", code=2).stderr
+    assert filled.json("ledger", "verify")["sound"] is True

@@ -1,0 +1,181 @@
+"""Redacted content is gone from every file; its hash stays, and so do the figures."""
+
+from decimal import Decimal
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carbonlens.app.ledger_care import compact, redact, tag
+from carbonlens.domain.run import Origin
+from carbonlens.errors import SelectionError, UsageError
+from carbonlens.ledger import redaction
+from carbonlens.ledger.atomic import write_atomically
+from carbonlens.ledger.records import Stored, current
+from carbonlens.ledger.store import Ledger
+from carbonlens.ledger.verify import verify
+from tests.ledger.test_store import make_run
+
+PLANTED = "planted-7f3a"
+NOW_US = 1_795_000_000_000_000
+
+
+def secret_run(run_id="secret-run", **more):
+    origin = Origin(instrument="t 1", program="train.py", args=("--token", PLANTED), imported_us=5)
+    return make_run(run_id, tags={"owner": PLANTED, "team": "v"}, origin=origin, workload=PLANTED, **more)
+
+
+def holding(folder):
+    """Return files that hold the secret, as text or inside Parquet."""
+    import duckdb
+
+    found = [f for f in folder.rglob("*") if f.is_file() and PLANTED.encode() in f.read_bytes()]
+    for file in folder.rglob("*.parquet"):
+        rows = duckdb.sql(f"SELECT * FROM read_parquet('{file}')").fetchall()  # noqa: S608
+        found += [file] if PLANTED in repr(rows) else []
+    return found
+
+
+def energy(folder):
+    runs, _ = current(Ledger(folder).view().runs)
+    return sum(r.energy[0].energy_j for r in runs)
+
+
+FIELDS = ["tags.owner", "origin.args", "workload"]
+
+
+@pytest.mark.parametrize("form", ["json", "month", "import", "both"])
+def test_content_is_gone_wherever_it_lies_and_figures_stay(tmp_path, form):
+    ledger = Ledger(tmp_path)
+    if form == "import":
+        ledger.add_batch([secret_run(), make_run("other")], source_sha256="ab" * 32, importer="t-1")
+    else:
+        file = ledger.append(secret_run())
+        ledger.append(make_run("other"))
+        content = file.read_bytes()
+        if form in ("month", "both"):
+            compact(ledger=tmp_path)
+        if form == "both":
+            write_atomically(file, content)  # Compaction that was cut off before it removed its inputs.
+    before = energy(tmp_path)
+    assert holding(tmp_path)
+    done = redact("secret-run", FIELDS, why="asked for", ledger=tmp_path)
+    assert (done.run_ids, done.energy) == (("secret-run",), False)
+    assert holding(tmp_path) == []
+    assert energy(tmp_path) == before
+    run = next(r for r in Ledger(tmp_path).view().runs if r.run_id == "secret-run")
+    assert (run.tags, run.origin.args, run.workload) == ({"team": "v"}, None, None)
+    assert [f.code for f in run.findings] == [redaction.CODE]
+    assert verify(tmp_path, now_us=NOW_US).sound
+
+
+def test_the_tombstone_says_who_when_why_and_keeps_the_hash(tmp_path):
+    Ledger(tmp_path).append(secret_run())
+    (original,) = Ledger(tmp_path).holdings().records
+    redact("secret-run", FIELDS, why="asked for", by="the auditor", ledger=tmp_path)
+    (stone,) = redaction.tombstones(tmp_path)[0].values()
+    (left,) = Ledger(tmp_path).holdings().records
+    assert (stone.by, stone.why, stone.fields) == ("the auditor", "asked for", tuple(FIELDS))
+    assert (stone.original_sha256, stone.redacted_sha256) == (original.sha256, left.sha256)
+    assert abs(stone.when_us / 1e6 - (tmp_path / "redactions").stat().st_mtime) < 60
+
+
+def test_records_that_correct_the_run_are_redacted_too(tmp_path):
+    Ledger(tmp_path).append(secret_run())
+    tag("secret-run", {"x": "1"}, ledger=tmp_path)
+    done = redact("secret-run", FIELDS, why="w", ledger=tmp_path)
+    assert len(done.run_ids) == 2
+    assert holding(tmp_path) == []
+    assert len(current(Ledger(tmp_path).view().runs)[0]) == 1
+
+
+def test_a_misnamed_copy_is_redacted_too(tmp_path):
+    file = Ledger(tmp_path).append(secret_run())
+    (file.parent / "copy.json").write_bytes(file.read_bytes())
+    redact("secret-run", FIELDS, why="w", ledger=tmp_path)
+    assert holding(tmp_path) == []
+
+
+def test_a_redaction_cut_off_after_the_tombstone_is_applied_on_reading_and_found(tmp_path):
+    file = Ledger(tmp_path).append(secret_run())
+    content = file.read_bytes()
+    redact("secret-run", FIELDS, why="w", ledger=tmp_path)
+    write_atomically(file, content)
+    (run,) = Ledger(tmp_path).view().runs
+    assert PLANTED not in repr(run)
+    assert [f.code for f in verify(tmp_path, now_us=NOW_US).findings] == [redaction.CODE]
+    redact("secret-run", FIELDS, why="w", ledger=tmp_path)
+    assert holding(tmp_path) == []
+    assert verify(tmp_path, now_us=NOW_US).findings == ()
+
+
+def test_an_original_brought_back_beside_its_redaction_counts_once(tmp_path):
+    file = Ledger(tmp_path).append(secret_run())
+    content = file.read_bytes()
+    redact("secret-run", FIELDS, why="w", ledger=tmp_path)
+    compact(ledger=tmp_path)
+    write_atomically(file, content)
+    view = Ledger(tmp_path).view()
+    assert (len(view.runs), view.findings) == (1, ())
+    compact(ledger=tmp_path)
+    assert holding(tmp_path) == []
+
+
+def test_redacted_energy_is_unknown_not_zero(tmp_path):
+    Ledger(tmp_path).append(secret_run())
+    done = redact("secret-run", ["energy"], why="w", ledger=tmp_path)
+    (run,) = Ledger(tmp_path).view().runs
+    assert done.energy
+    assert run.total_energy.value is None
+    assert (run.energy[0].state, run.energy[0].u_by_source_j, run.energy_by_hour) == ("unknown", {}, ())
+    with pytest.raises(SelectionError):
+        redact("secret-run", ["energy"], why="w", ledger=tmp_path)
+
+
+def test_a_second_redaction_of_another_field_goes_on_from_the_first(tmp_path):
+    Ledger(tmp_path).append(secret_run())
+    for field in FIELDS:
+        redact("secret-run", [field], why="w", ledger=tmp_path)
+    assert holding(tmp_path) == []
+    assert len(redaction.tombstones(tmp_path)[0]) == 3
+    assert verify(tmp_path, now_us=NOW_US).sound
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *("run_id", "study", "start_us", "origin", "origin.imported_us", "host_id"),
+        *("energy.energy_j", "cost.amount"),
+    ],
+)
+def test_what_tells_records_apart_or_carries_figures_in_part_cannot_be_taken_out(tmp_path, field):
+    from carbonlens.domain.money import Money
+
+    Ledger(tmp_path).append(secret_run(host_id="h", study="s", cost=Money(Decimal(1), "EUR")))
+    before = {f: f.read_bytes() for f in tmp_path.rglob("*.json")}
+    with pytest.raises(UsageError):
+        redact("secret-run", [field], why="w", ledger=tmp_path)
+    assert {f: f.read_bytes() for f in tmp_path.rglob("*.json")} == before
+
+
+def test_a_field_nobody_has_is_refused(tmp_path):
+    Ledger(tmp_path).append(secret_run())
+    with pytest.raises(SelectionError, match="holds nope"):
+        redact("secret-run", ["nope"], why="w", ledger=tmp_path)
+    with pytest.raises(UsageError, match="reason"):
+        redact("secret-run", FIELDS, why=" ", ledger=tmp_path)
+
+
+TEXTS = ["tags", "tags.owner", "origin.args", "origin.program", "origin.instrument", "workload"]
+
+
+@given(field=st.sampled_from(TEXTS))
+def test_what_is_left_is_a_record_with_the_same_energy(field):
+    run = secret_run()
+    stored = Stored(run=run, text=msgspec.json.encode(run), file="f")
+    stone = redaction.entomb(stored, [field], by="b", when_us=0, why="w")
+    (left,) = redaction.applied([stored], {stored.sha256: stone})
+    assert left.sha256 == stone.redacted_sha256
+    assert left.run.energy == run.energy
+    assert (left.run.run_id, left.run.recorded_us) == (run.run_id, run.recorded_us)
