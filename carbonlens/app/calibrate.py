@@ -21,6 +21,7 @@ from carbonlens.metering.calibrations import applied, doubts
 from carbonlens.metering.cpu_calibration import Setting, by_hand, measured_component
 from carbonlens.metering.cpu_families import this_processor
 from carbonlens.metering.host import this_host
+from carbonlens.metering.plausible import MACHINE_W
 from carbonlens.metering.sensors import Sensor, SensorInfo
 from carbonlens.metering.sensors.cpu_model import CpuModelSensor
 from carbonlens.signals.cpu_model import CpuCurve
@@ -208,14 +209,29 @@ def _watts_by_hand(request: CpuRequest) -> tuple[float, float] | None:
             raise UsageError(
                 "two numbers are wanted", where=f"--against {request.against}", mend="write watts:IDLE,FULL"
             ) from error
-        return idle_w, full_w
+        return _sensible(idle_w, full_w)
     if given == (None, None):
         return None
     if given[0] is None or given[1] is None or request.against is not None:
         raise UsageError(
             "--idle-w and --full-w belong together, without --against", mend="give both, and nothing else"
         )
-    return given[0], given[1]
+    return _sensible(given[0], given[1])
+
+
+def _sensible(idle_w: float, full_w: float) -> tuple[float, float]:
+    """Return watts that a machine can draw.
+
+    Raises:
+        UsageError: If they are no such numbers.
+    """
+    for name, watts in (("idle", idle_w), ("full", full_w)):
+        if not 0 < watts <= MACHINE_W:
+            raise UsageError(
+                f"{watts:g} W {name} is no power of a machine",
+                mend=f"give watts above 0, and {MACHINE_W:g} at most",
+            )
+    return idle_w, full_w
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from carbonlens.app.calibrate import external_meter, unstated_accuracy
+from carbonlens.app.calibrate import assumes, external_meter, unstated_accuracy
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.grades import COUNTER_GAIN_95
 from carbonlens.domain.sources import ExternalMeter, Sources
@@ -60,12 +60,17 @@ class DeviceRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeviceOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """A new calibration that is kept."""
+    """A new calibration that is kept.
+
+    Attributes:
+        is_here: False for a calibration from files, of a device that cannot be read here.
+    """
 
     stored: Stored
     calibration: Calibration
     path: Path
     findings: tuple[Finding, ...] = ()
+    is_here: bool = True
 
 
 class _Target(NamedTuple):
@@ -100,7 +105,7 @@ def calibrate_device(
         UnwritableError: If it cannot be kept.
     """
     if request.device_trace is not None or request.meter_trace is not None:
-        return _from_traces(request)
+        return _from_traces(request, sensors or (lambda: _sensors(sources)))
     meter = _external(request, sources)
     with _target(request.device, sensors or (lambda: _sensors(sources))) as target:
         _check_supply(meter, target.device)
@@ -116,7 +121,7 @@ def calibrate_device(
         return _kept(found, target.device.device, info.name, meter.name, stated=meter.gain_95 is not None)
 
 
-def _from_traces(request: DeviceRequest) -> DeviceOutcome:
+def _from_traces(request: DeviceRequest, sensors: Callable[[], Iterator[Sensor]]) -> DeviceOutcome:
     if request.device_trace is None or request.meter_trace is None or request.against is not None:
         raise UsageError(
             "--device-trace and --meter-trace belong together, without --against",
@@ -131,9 +136,30 @@ def _from_traces(request: DeviceRequest) -> DeviceOutcome:
     meter_u = (COUNTER_GAIN_95 if request.meter_95 is None else request.meter_95) / Z_95
     sensor = SignalSensor(kind="instant", source=f"{TRACE}:{request.device}")
     name = request.meter or f"the meter of {request.meter_trace.name}"
-    return _kept(
+    kept = _kept(
         _fitted(told, sensor, meter_u), request.device, TRACE, name, stated=request.meter_95 is not None
     )
+    here = _devices(sensors)
+    if request.device in here:
+        return kept
+    note = assumes(
+        f"a device {request.device!r} will be read here; now there is none "
+        f"({', '.join(here) or 'no power of a device is read'})",
+        "check its id with: carbonlens doctor --json",
+    )
+    return msgspec.structs.replace(kept, findings=(*kept.findings, note), is_here=False)
+
+
+def _devices(sensors: Callable[[], Iterator[Sensor]]) -> tuple[str, ...]:
+    """Return the devices that can be read here; meters are not started for it."""
+    found: list[str] = []
+    with ExitStack() as opened:
+        for sensor in sensors():
+            opened.callback(sensor.close)
+            info = sensor.info
+            if info.name.startswith(_METER) or (info.kind != "utilisation" and sensor.probe().usable):
+                found += [c.device for c in sensor.info.channels]
+    return tuple(dict.fromkeys(found))
 
 
 def _external(request: DeviceRequest, sources: Sources) -> ExternalMeter:

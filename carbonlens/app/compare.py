@@ -8,14 +8,34 @@ from pathlib import Path
 import msgspec
 
 from carbonlens.accounting.allocation import allocate
+from carbonlens.app.terms import Terms, with_terms
+from carbonlens.compare.from_runs import PER_RUN
+from carbonlens.compare.selecting import parse_selector, select_runs, with_combinations
 from carbonlens.domain.comparison import Comparison
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
-from carbonlens.domain.study import Step, Study
+from carbonlens.domain.study import Selector, Step, Study
 from carbonlens.errors import MissingExtraError, SelectionError
 from carbonlens.ledger.location import locate
 from carbonlens.ledger.store import Ledger, LedgerView
+
+UNIT_OF_THE_RUNS = ""
+"""Stands for the functional unit of a study made of selectors until its runs are known."""
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """What a comparison is made of.
+
+    Attributes:
+        notes: What was found while reading and selecting.
+    """
+
+    study: Study
+    runs: tuple[Run, ...]
+    vector: Vector
+    outcomes: dict[str, tuple[int, ...]]
+    notes: tuple[Finding, ...]
 
 
 def compare(
@@ -25,6 +45,7 @@ def compare(
     vector: Vector | None = None,
     baseline: str | None = None,
     steps: Sequence[str] = (),
+    terms: Terms | None = None,
 ) -> Comparison:
     """Compare the steps of one study.
 
@@ -35,8 +56,10 @@ def compare(
         ledger: The ledger's folder; found as the command line finds it when ``None``.
         vector: Factors and prices for all arms; those of the study file when
             ``None``. What is not stated stays unknown.
-        baseline: Step to use as the baseline instead of the study's.
-        steps: Steps to compare, in order, instead of the study's.
+        baseline: Step to use as the baseline instead of the study's, or a selector
+            of its runs (``fp32:tag.precision=fp32``).
+        steps: Steps to compare, in order, instead of the study's, or selectors.
+        terms: Margin, gates and volume instead of the study's.
 
     Raises:
         SelectionError: If the study, a step or the baseline has no runs.
@@ -44,26 +67,64 @@ def compare(
             ran at the same time on a device that nothing measured divides.
         MissingExtraError: If the ``analysis`` extra is not installed.
     """
-    _require_analysis()
-    store = Ledger(locate(ledger))
-    view = store.view()
-    view = _current(view)
-    chosen, stated, guessed = _resolve(study, view, store)
-    if baseline is not None or steps:
-        chosen = _reselect(chosen, baseline, steps)
-    runs = tuple(r for r in view.runs if r.study == chosen.name)
-    if not runs:
-        raise _no_runs(chosen.name, view, store)
-    from carbonlens.compare.sharing import without_double_billing
+    given = prepare(study, ledger=ledger, vector=vector, baseline=baseline, steps=steps, terms=terms)
     from carbonlens.compare.study import compare_study
 
-    runs, of_sharing = without_double_billing(runs, allocate(view.runs), chosen)
+    result = compare_study(
+        given.study, given.runs, given.vector, given.outcomes, environment=environment_of(given.runs)
+    )
+    return _with_findings(result, given.notes)
+
+
+def prepare(
+    study: Study | str | Path | None = None,
+    *,
+    ledger: str | Path | None = None,
+    vector: Vector | None = None,
+    baseline: str | None = None,
+    steps: Sequence[str] = (),
+    terms: Terms | None = None,
+) -> Prepared:
+    """Return study, runs, factors and outcomes that a comparison or a check is made of.
+
+    Args:
+        study: As in ``compare``.
+        ledger: As in ``compare``.
+        vector: As in ``compare``.
+        baseline: As in ``compare``.
+        steps: As in ``compare``.
+        terms: As in ``compare``.
+
+    Raises:
+        SelectionError: If the study, a step or the baseline has no runs.
+        MissingExtraError: If the ``analysis`` extra is not installed.
+    """
+    _require_analysis()
+    store = Ledger(locate(ledger))
+    view = _current(store.view())
+    names = {r.step for r in view.runs}
+    if study is None and baseline and steps and all("=" in t and t not in names for t in (baseline, *steps)):
+        chosen, stated, guessed = _of_selectors(baseline, steps), Vector(), False
+    else:
+        chosen, stated, guessed = _resolve(study, view, store)
+        if baseline is not None or steps:
+            chosen = _reselect(chosen, baseline, steps)
+    runs = select_runs(chosen, view.runs)
+    if not runs:
+        raise _no_runs(chosen.name, view, store)
+    chosen = with_terms(with_combinations(_with_unit(chosen, runs), runs), terms)
+    from carbonlens.compare.sharing import without_double_billing
+
+    renamed = {r.run_id: r for r in runs}
+    allocation = allocate([renamed.get(r.run_id, r) for r in view.runs])
+    runs, of_sharing = without_double_billing(runs, allocation, chosen)
     shared = vector if vector is not None else stated
-    result = compare_study(chosen, runs, shared, _outcomes(runs, store), environment=environment_of(runs))
     notes = [*view.findings, *of_sharing, *_unstated_widths(shared)]
     if guessed and baseline is None:
         notes.append(_guessed_baseline(chosen))
-    return _with_findings(result, notes)
+    return Prepared(
+        study=chosen, runs=runs, vector=shared, outcomes=_outcomes(runs, store), notes=tuple(notes)
+    )
 
 
 def study_names(view: LedgerView) -> list[str]:
@@ -167,26 +228,73 @@ def _listed(names: Sequence[str], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
+def _of_selectors(baseline: str, steps: Sequence[str]) -> Study:
+    """Return a study of selectors over the whole ledger."""
+    first, *others = (_selected(text) for text in (baseline, *steps))
+    _refuse_twice([first.name, *(s.name for s in others)], "the selection")
+    return Study(
+        name="selection",
+        baseline=first.name,
+        baseline_select=first.select,
+        steps=tuple(others),
+        unit=UNIT_OF_THE_RUNS,
+        select=Selector(),
+    )
+
+
+def _with_unit(study: Study, runs: Sequence[Run]) -> Study:
+    """Return the study with the functional unit of its runs, where it has none of its own."""
+    if study.unit != UNIT_OF_THE_RUNS:
+        return study
+    steps = {study.baseline, *(s.name for s in study.steps)}
+    units = [r.unit for r in runs if r.unit is not None and r.step in steps]
+    stated = any(r.units is not None for r in runs)
+    return msgspec.structs.replace(study, unit=units[0] if units else ("unit" if stated else PER_RUN))
+
+
+def _selected(text: str) -> Step:
+    """Return a step of its name alone, or of a selector."""
+    found = parse_selector(text)
+    return Step(name=text) if found is None else Step(name=found[0], select=found[1])
+
+
 def _reselect(study: Study, baseline: str | None, steps: Sequence[str]) -> Study:
     known = {s.name: s for s in study.steps}
-    first = baseline if baseline is not None else study.baseline
-    names = list(steps) or [s.name for s in study.steps if s.name != first]
-    if first in names or len(set(names)) < len(names):
-        raise SelectionError(
-            f"a step stands twice among {_listed([first, *names])}",
-            where=study.name,
-            mend="name the baseline and every step once",
-        )
-    for name in [first, *names]:
-        if name not in known and name != study.baseline:
+
+    def step_of(text: str) -> Step:
+        if text in known:
+            return known[text]
+        if text == study.baseline:
+            return Step(name=text, select=study.baseline_select)
+        made = _selected(text)
+        if made.select is None:
             raise SelectionError(
-                f"study {study.name!r} has no step {name!r}",
+                f"study {study.name!r} has no step {text!r}",
                 mend=f"known: {_listed([study.baseline, *known])}",
             )
-    kept = {first, *names}
-    chosen = tuple(_rebased(known.get(n) or Step(name=n), kept) for n in names)
-    title = study.baseline_title if first == study.baseline else (known[first].title or first)
-    return msgspec.structs.replace(study, baseline=first, baseline_title=title, steps=chosen)
+        return made
+
+    first = step_of(baseline if baseline is not None else study.baseline)
+    chosen = [step_of(t) for t in steps] or [s for s in study.steps if s.name != first.name]
+    names = [s.name for s in chosen]
+    _refuse_twice([first.name, *names], study.name)
+    kept = {first.name, *names}
+    return msgspec.structs.replace(
+        study,
+        baseline=first.name,
+        baseline_select=first.select,
+        baseline_title=study.baseline_title if first.name == study.baseline else (first.title or first.name),
+        steps=tuple(_rebased(s, kept) for s in chosen),
+    )
+
+
+def _refuse_twice(names: Sequence[str], where: str) -> None:
+    if len(set(names)) < len(names):
+        raise SelectionError(
+            f"a step stands twice among {_listed(names)}",
+            where=where,
+            mend="name the baseline and every step once",
+        )
 
 
 def _rebased(step: Step, kept: set[str]) -> Step:

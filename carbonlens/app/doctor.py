@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from carbonlens._version import __version__
-from carbonlens.app.doctor_parts import parts_of
+from carbonlens.app.doctor_parts import parts_of, total_of
 from carbonlens.app.doctor_probes import Look, look
 from carbonlens.domain.sources import Sources
 from carbonlens.inventory.sources_file import find
@@ -41,9 +41,11 @@ def examine(*, ledger: str | Path | None = None, place: Place = HERE) -> Diagnos
     declared = find(Path.cwd(), place.variables)
     seen = look(declared.sources, place)
     machine = _machine(seen, place)
+    parts = parts_of(seen, place.root, machine)
     return Diagnosis(
         version=__version__,
-        parts=parts_of(seen, place.root, machine),
+        parts=parts,
+        total=total_of(parts),
         machine=machine,
         storage=_storage(ledger_folder),
         extras=missing_packages(),
@@ -147,5 +149,8 @@ def _answers(seen: Look, sources: Sources) -> tuple[Answering, ...]:
             continue
         said = one.probe.found if one.probe.usable else one.probe.reason or "it cannot be read"
         answers.append(Answering(name=one.name, answers=one.probe.usable, said=said, mend=one.probe.mend))
-    answers += [Answering(name=n, answers=False, said="left out, as declared") for n in sources.leave_out]
+    answers += [
+        Answering(name=name, answers=False, said="left out, as declared", left_out=True)
+        for name in dict.fromkeys(sources.leave_out)
+    ]
     return tuple(answers)

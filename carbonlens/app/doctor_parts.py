@@ -31,6 +31,7 @@ _PART_OF: Final = {
 }
 """Which part a sensor without channels would be of, by its name or the beginning of it."""
 
+_WHOLES: Final = ("wall", "module")
 _NOT_NEEDED: Final = "not needed"
 _RECORDINGS: Final = "tested on recordings"
 _TESTED_ON_RECORDINGS: Final = (
@@ -66,6 +67,30 @@ def parts_of(found: Look, root: Path, machine: Machine) -> tuple[Part, ...]:
         *_others(found, used, "module", "module"),
         _wall(found, used, root),
     )
+
+
+def total_of(parts: Sequence[Part]) -> str | None:
+    """Return what a run's total will be, by the rule of ``metering.choice``, in words.
+
+    Args:
+        parts: As ``parts_of`` returns them.
+    """
+    read = [(p, p.source) for p in parts if p.source is not None]
+    inner = [(p, s) for p, s in read if p.part not in _WHOLES]
+    worst = max((s.grade for _, s in inner), default="Z")
+    beside = []
+    for part, source in sorted((w for w in read if w[0].part in _WHOLES), key=lambda w: w[0].part != "wall"):
+        if source.grade <= worst:
+            others = [s.sensor for p, s in read if p is not part]
+            rest = f"; read beside it: {', '.join(dict.fromkeys(others))}" if others else ""
+            return f"{source.sensor} alone, where it covers 90 % of a run{rest}"
+        beside.append(source.sensor)
+    if not inner:
+        return None
+    names = " + ".join(p.name for p, _ in inner)
+    boundaries = sorted({s.boundary for _, s in inner})
+    rest = f"; read beside it: {', '.join(beside)}" if beside else ""
+    return f"{names}, boundary {' and '.join(boundaries)}{rest}"
 
 
 def _adds_devices(infos: Iterable[SensorInfo]) -> bool:

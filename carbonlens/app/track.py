@@ -29,7 +29,7 @@ from carbonlens.metering.recorder import Recorder
 from carbonlens.metering.recovery import WAIT_S, recover_beside
 from carbonlens.metering.sensors.discovery import watch
 from carbonlens.metering.session import Session
-from carbonlens.metering.wording import error_text, plain
+from carbonlens.metering.wording import error_kind, error_text, plain
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -132,7 +132,11 @@ class TrackedRun:
 
     def _end(self, error: BaseException | None) -> None:
         session = self._session
-        if session is None or not session.is_ours:
+        if session is None:
+            return
+        if not session.is_ours:
+            # In a forked child: the run goes on in its parent, and what follows here is none of it.
+            process_lineage().leave_inherited(session.run.run_id, session.run.parent_run_id)
             return
         status, text, exit_code = _outcome(error)
         if process_lineage().leave(session.run.run_id):
@@ -327,9 +331,10 @@ def _outcome(error: BaseException | None) -> tuple[RunStatus, str | None, int | 
     if error is None or isinstance(error, GeneratorExit):
         return "complete", None, None
     if isinstance(error, SystemExit):
+        # A text, which Python prints and ends with 1, may hold anything.
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         return ("complete" if code == 0 else "failed"), (f"exited with {code}" if code else None), code
-    return "failed", error_text(error), None
+    return "failed", error_kind(error), None
 
 
 def _unmeasured(request: Request, fault: str | None) -> Run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from carbonlens.cli import output
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.units import US_PER_S, Z_95
 from carbonlens.metering.calibration_files import Stored
+from carbonlens.signals.cpu_curve import TWO_POINTS_SPREAD
 from carbonlens.signals.cpu_model import CpuCurve
 
 _SCHEMA = "carbonlens/calibrate/1"
@@ -45,6 +47,8 @@ def print_cpu(outcome: CpuOutcome, *, json: bool) -> None:
     output.say(f"full    {_watts(measured.full_w)}, {measured.threads} threads")
     output.say(f"before  {_curve(outcome.before)}")
     output.say(f"now     {_curve(outcome.after)}")
+    for line in textwrap.wrap(_why_wide(outcome), output.width()):
+        output.say(line)
     output.say(f"kept in {outcome.path}: the CPU model uses it from the next run on")
     output.print_findings(outcome.findings)
 
@@ -85,7 +89,8 @@ def print_device(outcome: DeviceOutcome, *, json: bool) -> None:
         f"{told:.4g} W read is {after:.4g} W" for told, after in examples if after is not None
     )
     output.say(f"so      {changed}")
-    output.say(f"kept in {outcome.path}: used from the next run on")
+    used = "used from the next run on" if outcome.is_here else "used once such a device is read here"
+    output.say(f"kept in {outcome.path}: {used}")
     output.print_findings(outcome.findings)
 
 
@@ -148,6 +153,17 @@ def _signed(value: Estimate, style: str) -> str:
 def _curve(curve: CpuCurve) -> str:
     factor = math.exp(Z_95 * curve.relative_sigma)
     return f"{curve.full_w_per_thread:.3g} W a busy thread, x/: {factor:.2f} ({curve.family})"
+
+
+def _why_wide(outcome: CpuOutcome) -> str:
+    """Say what of the new width is the meter's: the rest no better meter takes away."""
+    factor = math.exp(Z_95 * TWO_POINTS_SPREAD)
+    gain = "narrower" if outcome.after.relative_sigma < outcome.before.relative_sigma else "no narrower"
+    return (
+        f"The figure is now this machine's own, and {gain}: two points leave x/: {factor:.2f} however good "
+        "the meter, because nothing tells the power between idle and full, nor that of unlike work. "
+        "A meter that is declared and read during each run is as good as the meter itself."
+    )
 
 
 def _curve_json(curve: CpuCurve) -> dict[str, object]:

@@ -8,6 +8,22 @@ import typer
 
 from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption, StudyOption
 
+BaselineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--baseline",
+        metavar="STEP|SEL",
+        help="Step to compare with, instead of the study's; or a selector of runs, [NAME:]KEY=VALUE,... "
+        "with a key of study, step, run, job, on, workload, hardware, host, zone, site, role, tag.NAME.",
+    ),
+]
+StepsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--step", metavar="STEP|SEL", help="Step to compare, in order, instead of the study's; or a selector."
+    ),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -16,24 +32,44 @@ def register(app: typer.Typer) -> None:
 
 def compare_command(
     study: StudyOption = None,
-    baseline: Annotated[
-        str | None, typer.Option("--baseline", help="Step to compare with, instead of the study's.")
+    baseline: BaselineOption = None,
+    step: StepsOption = None,
+    gate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gate",
+            metavar="METRIC:KIND=LIMIT",
+            help="Condition beside the study's: accuracy:max_loss=0.01, latency_p95_ms:max_ratio=1.05. "
+            "Kinds: max_loss, max_value, min_value, min_retention, max_ratio.",
+        ),
     ] = None,
-    step: Annotated[
-        list[str] | None, typer.Option("--step", help="Step to compare; in order, instead of the study's.")
+    margin: Annotated[
+        float | None,
+        typer.Option("--margin", help="Relative change regarded as none, instead of the study's."),
+    ] = None,
+    volume: Annotated[
+        str | None, typer.Option("--volume", help='Expected units, for example "2e9 a year".')
     ] = None,
     assumptions: AssumptionsOption = None,
     ledger: LedgerOption = None,
+    details: Annotated[
+        bool,
+        typer.Option("--details", help="Print parts, gates, Pareto front and break-even of each step too."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Compare the steps of a study: savings with intervals, gates, decision."""
     from carbonlens.app.assumptions import load_assumptions
     from carbonlens.app.compare import compare
+    from carbonlens.app.terms import parse_terms
     from carbonlens.cli import compare_view
 
     vector = None if assumptions is None else load_assumptions(assumptions)
-    comparison = compare(study, ledger=ledger, vector=vector, baseline=baseline, steps=step or [])
+    terms = parse_terms(margin, gate or [], volume)
+    comparison = compare(
+        study, ledger=ledger, vector=vector, baseline=baseline, steps=step or [], terms=terms
+    )
     if json:
         compare_view.print_as_json(comparison)
     else:
-        compare_view.print_as_text(comparison)
+        compare_view.print_as_text(comparison, details=details)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import msgspec
 
 from carbonlens.cli import output
-from carbonlens.domain.comparison import BreakEven, Comparison, Effect, StepResult
+from carbonlens.domain.comparison import Amounts, BreakEven, Comparison, Effect, StepResult
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.factor import Factor
 from carbonlens.reporting import format as fmt
@@ -16,6 +18,11 @@ _STEP_WIDTH = 20
 _LEAST_STEP_WIDTH = 8
 _PLACE_WIDTH = 30
 _MEASURES = {"energy": "energy", "carbon_location": "carbon", "cost": "cost"}
+_METHODS = {
+    "shapley": "Shapley values",
+    "shapley_estimate": "Shapley values estimated from drawn orders",
+    "order_mean": "means over the measured orders, no Shapley values",
+}
 
 
 def print_as_json(comparison: Comparison) -> None:
@@ -23,26 +30,49 @@ def print_as_json(comparison: Comparison) -> None:
     output.print_json(comparison_json(comparison))
 
 
-def print_as_text(comparison: Comparison) -> None:
-    """Print the steps, the total of the accepted path, and what to look at."""
+def print_as_text(comparison: Comparison, *, details: bool = False) -> None:
+    """Print the steps, the total of the accepted path, and what to look at.
+
+    Args:
+        comparison: The result.
+        details: Print parts, gates, front and break-even of each step too.
+    """
     study = comparison.study
     output.say(output.clip(f"{study.name}: {comparison.mode}, energy per {study.unit}", output.WIDTH))
     for line in _table(comparison):
         output.say(line)
     for step in comparison.steps:
-        for reason in _why_not(step):
-            output.note(output.clip(reason, output.WIDTH))
-    for line in (*_total(comparison), *_break_even(comparison), _basis(comparison)):
+        for reason in _why_not(comparison, step):
+            output.note(reason)
+    for line in (*_total(comparison), *_together(comparison), *_break_even(comparison)):
         output.say(line)
+    if details:
+        from carbonlens.cli.compare_details import details_of
+
+        for line in details_of(comparison):
+            output.say(line)
     output.print_findings(comparison.findings)
 
 
-def _why_not(step: StepResult) -> list[str]:
-    """Return one line on a step that is not adopted."""
+def _why_not(comparison: Comparison, step: StepResult) -> list[str]:
+    """Return on a step that is not adopted why, and what it would have saved."""
     name = output.clip(step.step, _STEP_WIDTH)
     if step.error is not None:
-        return [f"{name} failed: {step.error}"]
-    return [] if step.decision == "adopt" or not step.reasons else [f"{name}: {step.reasons[0]}"]
+        return [output.clip(f"{name} failed: {step.error}", output.WIDTH)]
+    if step.decision == "adopt" or not step.reasons:
+        return []
+    text = f"{name}: {step.reasons[0]}"
+    would = step.would_have.energy_j if step.would_have else None
+    if step.decision == "reject" and would is not None and would.value is not None and would.state == "known":
+        said = f"would have saved {_amount(would)}"
+        if would.value < 0:
+            said = f"would have used {_amount(would.scale(-1.0, would.unit))} more"
+        text += f"; it {said}{per(comparison)}"
+    return _wrapped(text)
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(output.clean(text), output.WIDTH, subsequent_indent="  ")
 
 
 def _table(comparison: Comparison) -> list[str]:
@@ -89,13 +119,14 @@ def _row(step: StepResult, scale: fmt.Scale, numbers: dict[str, str]) -> list[st
         output.clip(step.step, _STEP_WIDTH),
         energy,
         numbers.get(step.measured_on, "?"),
-        _change(step.vs_previous),
+        change_of(step.vs_previous),
         gates or "none",
         "failed" if step.status == "failed" else step.decision,
     ]
 
 
-def _change(effect: Effect | None) -> str:
+def change_of(effect: Effect | None) -> str:
+    """Return a relative change with its interval."""
     # The ratio of two energies that each lack a part is no change of the whole.
     if effect is None or effect.ratio.value is None or effect.ratio.state != "known":
         return fmt.UNKNOWN
@@ -118,32 +149,68 @@ def _total(comparison: Comparison) -> list[str]:
         return ["all together were not measured or failed, so nothing is claimed as saved"]
     if len(comparison.path) < 2 or total is None:
         return ["no step is accepted, so nothing is claimed as saved"]
-    per = _per(comparison)
     # The total of a lattice is that of its full set, whatever is decided on each optimization.
     path, what, between = (
         (comparison.path[1:], "all together", " + ") if is_lattice else (comparison.path, "accepted", " > ")
     )
     return [
         output.clip(f"{what}: {between.join(output.clip(p, _STEP_WIDTH) for p in path)}", output.WIDTH),
-        f"energy {_change(comparison.total_effect)}: saves {_amount(total.energy_j)}{per}",
-        f"carbon saved{per}, location-based: {_mass(total.emissions_location_kg)}",
-        f"carbon saved{per}, market-based: {_mass(total.emissions_market_kg)}",
-        f"cost saved{_cost(comparison, total.cost)}",
+        f"energy {change_of(comparison.total_effect)}: saves {_amount(total.energy_j)}{per(comparison)}",
+        *_wrapped(_carbon(comparison, total)),
+        *([] if total.cost.value is None else [f"cost saved{_cost(comparison, total.cost)}"]),
     ]
 
 
+def _carbon(comparison: Comparison, total: Amounts) -> str:
+    """Return what is saved in carbon, with place and factor beside it."""
+    vector = comparison.vector
+    no_price = "" if total.cost.value is not None else ", and no price, so no cost"
+    if vector.location is None:
+        return f"place unknown, so no carbon figure{no_price} (state it with --assumptions)"
+    example = ", example" if vector.example else ""
+    place = output.clip(vector.place or vector.location.zone, _PLACE_WIDTH)
+    figures = f"{_mass(total.emissions_location_kg)} location-based"
+    if total.emissions_market_kg.value is not None:
+        figures += f", {_mass(total.emissions_market_kg)} market-based"
+    text = f"carbon saved{per(comparison)}: {figures} ({place}: {_factor(vector.location)}{example})"
+    return text + ("; no price, so no cost" if no_price else "")
+
+
+def _together(comparison: Comparison) -> list[str]:
+    """Return how a lattice's optimizations act on each other, and how its saving is divided."""
+    lines: list[str] = []
+    shared = comparison.interaction_j
+    if shared is not None and shared.value is not None:
+        what = "less" if shared.value > 0 else "more"
+        size = shared if shared.value > 0 else shared.scale(-1.0, shared.unit)
+        lines.append(f"together they save {_amount(size)} {what}{per(comparison)} than the sum of each alone")
+    method = _METHODS.get(comparison.attribution_method or "")
+    parts = [s.attribution.energy_j for s in comparison.steps if s.attribution is not None]
+    if method and parts:
+        scale = fmt.energy_scale(max(abs(p.value or 0.0) for p in parts))
+        shown = ", ".join(
+            f"{output.clip(s.step, _STEP_WIDTH)} {fmt.energy(s.attribution.energy_j, scale).text}"
+            for s in comparison.steps
+            if s.attribution is not None
+        )
+        orders = comparison.orders
+        if comparison.attribution_method == "order_mean" and orders is not None:
+            method = f"{method}; {orders.measured} of {orders.possible}"
+        lines += _wrapped(f"parts of it: {shown} ({method})")
+    return lines
+
+
 def _cost(comparison: Comparison, cost: Estimate) -> str:
-    if cost.value is None:
-        return f": {fmt.UNKNOWN}"
     if comparison.basis != "per_unit":
         printed = fmt.money(cost)
-        return f"{_per(comparison)}: {printed.text} {printed.interval}"
+        return f"{per(comparison)}: {printed.text} {printed.interval}"
     # A cent fraction an image is unreadable; a million of them is an amount.
     printed = fmt.money(cost.scale(1e6, cost.unit))
     return f" per million {names.plural(comparison.study.unit)}: {printed.text} {printed.interval}"
 
 
-def _per(comparison: Comparison) -> str:
+def per(comparison: Comparison) -> str:
+    """Return what amounts stand for: one unit, or the volume."""
     if comparison.basis == "per_unit":
         return f" per {comparison.study.unit}"
     return f" for the volume{' ' + comparison.study.volume_period if comparison.study.volume_period else ''}"
@@ -160,30 +227,34 @@ def _mass(mass: Estimate) -> str:
 
 
 def _break_even(comparison: Comparison) -> list[str]:
-    parts = [_earned_back(b) for b in comparison.break_even if b.measure in _MEASURES]
+    unit = names.plural(comparison.study.unit)
+    parts = [earned_back(b, unit) for b in comparison.break_even if b.measure in _MEASURES]
     known = [p for p in parts if p]
-    if not known:
-        return []
-    return [f"earned back after this many {names.plural(comparison.study.unit)}: {'; '.join(known)}"]
+    return _wrapped(f"earned back after: {'; '.join(known)}") if known else []
 
 
-def _earned_back(item: BreakEven) -> str:
-    label = _MEASURES[item.measure]
+def earned_back(item: BreakEven, unit: str) -> str:
+    """Return after how many units and what time one measure is earned back, in plain words.
+
+    Args:
+        item: Break-even in one measure.
+        unit: Functional unit, in the plural.
+    """
+    label = _MEASURES.get(item.measure, item.measure)
     if item.outcome == "unknown":
         return ""
     if item.outcome == "never":
         return f"{label} never"
-    count = fmt.count(item.units).text
-    return f"{label} {count} or never" if item.outcome == "may_never" else f"{label} {count}"
-
-
-def _basis(comparison: Comparison) -> str:
-    vector = comparison.vector
-    if vector.location is None:
-        return "place unknown, so no carbon figure (state it with --assumptions)"
-    example = ", example assumptions" if vector.example else ""
-    place = output.clip(vector.place or vector.location.zone, _PLACE_WIDTH)
-    return f"{place}: {_factor(vector.location)}{example}"
+    may_never = item.outcome == "may_never"
+    least = item.units.low if may_never and item.units.low is not None else item.units.value
+    if least is None:
+        return f"{label} may never"
+    time = ""
+    if item.days is not None and item.units.value:
+        days = least * (item.days.value or 0.0) / item.units.value
+        time = f" ({fmt.span(Estimate(value=days * fmt.S_PER_DAY, unit='s')).text})"
+    count = f"{fmt.count(Estimate(value=least, unit='1')).text} {unit}{time}"
+    return f"{label} at least {count}, may never" if may_never else f"{label} {count}"
 
 
 def _factor(factor: Factor) -> str:

@@ -39,7 +39,7 @@ def print_as_text(found: Diagnosis) -> None:
         if part.source is not None:
             output.say(next(lines))
         else:
-            output.say(output.clip(f"{part.name:6}{part.note or 'not measured'}", output.WIDTH))
+            output.say(output.clip(f"{part.name:6}{part.note or 'not measured'}", output.width()))
         gpus += part.part == "gpu"
         if part.part == "gpu" and gpus > _MOST_GPUS:
             continue  # more of the same kind
@@ -115,12 +115,15 @@ def _details(part: Part) -> Iterator[str]:
 
 
 def _settings(found: Diagnosis) -> Iterator[tuple[str, str]]:
+    if found.total is not None:
+        yield "total", found.total
     yield "ledger", _ledger(found.storage)
     yield "journal", _journal(found.storage)
     yield "sources", _short_path(found.sources_file) if found.sources_file else "none declared"
     for one in found.declared:
         mend = f" -> {one.mend}" if one.mend and not one.answers else ""
-        yield "", f"{one.name}: {'answers' if one.answers else 'does not answer'}, {one.said}{mend}"
+        state = "" if one.left_out else "answers, " if one.answers else "does not answer, "
+        yield "", f"{one.name}: {state}{one.said}{mend}"
     if found.calibrations:
         yield "calibr.", "; ".join(found.calibrations)
     yield "extras", _extras(found)
@@ -171,7 +174,7 @@ def _visible(found: Diagnosis) -> str | None:
 def _wrapped(text: str) -> list[str]:
     lines = textwrap.wrap(
         output.clean(text),
-        output.WIDTH,
+        output.width(),
         initial_indent="      ",
         subsequent_indent=_INDENT,
         break_long_words=False,
@@ -183,7 +186,7 @@ def _wrapped(text: str) -> list[str]:
 def _say_wrapped(text: str, indent: str) -> None:
     for line in textwrap.wrap(
         output.clean(text),
-        output.WIDTH,
+        output.width(),
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,

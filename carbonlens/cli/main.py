@@ -7,7 +7,20 @@ import sys
 import typer
 
 from carbonlens._version import __version__
-from carbonlens.cli import calibrate, compare, demo, doctor, import_, ledger, report, run, runs
+from carbonlens.cli import (
+    calibrate,
+    check,
+    compare,
+    demo,
+    doctor,
+    import_,
+    ledger,
+    output,
+    report,
+    run,
+    runs,
+    study,
+)
 from carbonlens.errors import CarbonlensError
 
 app = typer.Typer(
@@ -25,7 +38,11 @@ calibrate.register(app)
 run.register(app)
 runs.register(app)
 import_.register(app)
+study.register(app)
 compare.register(app)
+check.register(app)
+check.register(app)
+study.register(app)
 report.register(app)
 ledger.register(app)
 
@@ -52,14 +69,51 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        app()
+        code = _ended()
+        _flush()
     except CarbonlensError as error:
-        sys.stderr.write(f"carbonlens: {error}\n")
-        sys.exit(error.exit_code)
+        output.note(f"carbonlens: {error}")
+        code = error.exit_code
+        _give_up_stdout()
     except BrokenPipeError:
         # The reader of our output went away (head, less): not a fault.
-        sys.stderr.close()
-        sys.exit(0)
+        code = 0
+        _give_up_stdout()
+    sys.exit(code)
+
+
+def _ended() -> int | str | None:
+    """Run the command and return its exit code."""
+    try:
+        app()
+    except SystemExit as end:
+        return end.code
+    return 0
+
+
+def _flush() -> None:
+    """Write out what is pending, while a failure can still be said.
+
+    Raises:
+        UnwritableError: If stdout cannot be written.
+        BrokenPipeError: If its reader went away.
+    """
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:
+        raise output.unwritable(getattr(error, "strerror", None) or "it is closed") from error
+
+
+def _give_up_stdout() -> None:
+    """Print what stdout takes; else leave none, lest the interpreter fails on it at its end."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        sys.stdout = None  # as Python itself has it when it is closed
 
 
 if __name__ == "__main__":

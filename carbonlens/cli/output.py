@@ -2,31 +2,88 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
+from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.finding import Finding
+from carbonlens.errors import UnwritableError
+from carbonlens.reporting.format import Printed
 
 WIDTH = 80
+_NARROWEST = 40
+
+
+def width() -> int:
+    """Return how many characters a line of prose may have: ``WIDTH``, less on a narrow terminal."""
+    return max(min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH), _NARROWEST)
 
 
 def print_json(payload: object) -> None:
     """Print a payload as JSON on stdout."""
     encoded = msgspec.json.format(msgspec.json.encode(payload), indent=2)
-    sys.stdout.write(encoded.decode() + "\n")
+    _write(encoded.decode() + "\n")
+
+
+def print_json_line(payload: object) -> None:
+    """Print a payload as JSON in a line of its own on stdout, whatever stands there already."""
+    # What a command printed before need not end in a line break.
+    _write("\n" + msgspec.json.encode(payload).decode() + "\n")
 
 
 def say(text: str) -> None:
     """Print one line on stdout."""
-    sys.stdout.write(clean(text) + "\n")
+    _write(clean(text) + "\n")
 
 
 def note(text: str) -> None:
-    """Print one line on stderr."""
-    sys.stderr.write(clean(text) + "\n")
+    """Print one line on stderr, if it can be written."""
+    with suppress(OSError):
+        if sys.stderr is not None:
+            sys.stderr.write(clean(text) + "\n")
+
+
+def _write(text: str) -> None:
+    """Write on stdout.
+
+    Raises:
+        UnwritableError: If it is closed, or its disk is full.
+        BrokenPipeError: If its reader went away.
+    """
+    try:
+        if sys.stdout is None:
+            raise unwritable("it is closed")
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise unwritable(error.strerror or type(error).__name__) from error
+
+
+def unwritable(reason: str) -> UnwritableError:
+    """Return the error of a stdout that takes nothing."""
+    return UnwritableError(
+        f"the output cannot be written ({reason})", where="stdout", mend="write it where there is room"
+    )
+
+
+def figure(printed: Printed, estimate: Estimate) -> str:
+    """Return a figure with its interval; one that is known without one says so.
+
+    Args:
+        printed: The figure as ``reporting.format`` prints it.
+        estimate: What was printed.
+    """
+    if printed.interval:
+        return f"{printed.text} {printed.interval}"
+    exact = estimate.low is not None and estimate.low == estimate.high
+    unbounded = estimate.value is None or estimate.state in {"unknown", "not_applicable"} or exact
+    return printed.text if unbounded else f"{printed.text} [interval unknown]"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
@@ -68,7 +125,7 @@ def print_findings(findings: Sequence[Finding], *, most: int = 3) -> None:
         place = f"{finding.file}:{finding.line or ''} ".replace(": ", " ") if finding.file else ""
         mend = f" ({finding.mend})" if finding.mend else ""
         text = f"{finding.code} {finding.severity}: {clean(place)}{clean(finding.message)}{mend}"
-        for line in textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_long_words=False):
+        for line in textwrap.wrap(text, width(), subsequent_indent="  ", break_long_words=False):
             note(line)
     if len(shown) > most:
         rest = len(shown) - most

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from carbonlens.cli.options import JsonOption, LedgerOption, TagOption, parse_tags
+from carbonlens.cli.options import LedgerOption, TagOption, parse_tags
 from carbonlens.errors import UsageError
 
 
@@ -31,11 +31,16 @@ def run_command_line(
         bool, typer.Option("--record-args", help="Record the arguments, not only their hash.")
     ] = False,
     ledger: LedgerOption = None,
-    json: JsonOption = False,
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Print JSON as one last line on stdout, after the command's own output."),
+    ] = False,
 ) -> None:
     """Run a command and record its energy; its output and exit code are its own."""
     from carbonlens.app.command import run_command
 
+    if repeat is not None and repeat < 1:
+        raise UsageError(f"--repeat {repeat} is no round", mend="rounds count from 1")
     result = run_command(
         command,
         step=step,

@@ -14,12 +14,15 @@ from carbonlens.domain.run import Run
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting.run_json import run_json
 
+LEFT_OUT = frozenset({"CL114", "CL118", "CL148", "CL155"})
+"""Codes of findings by which a source is not in the total, which nobody would guess from the figure."""
+
 REPLAYED = "CL157"
 """Code of the finding that a run's figures come from a recording."""
 
 
 def print_result(result: CommandResult, *, json: bool) -> None:
-    """Print the run: JSON on stdout, or one line on stderr, since stdout is the command's.
+    """Print the run: JSON as a last line on stdout, else a line on stderr, as stdout is the command's.
 
     Args:
         result: How the command ended; nothing is printed when it was not measured.
@@ -36,17 +39,19 @@ def print_result(result: CommandResult, *, json: bool) -> None:
 
 def _print(result: CommandResult, run: Run, *, json: bool) -> None:
     if json:
-        output.print_json({"schema": "carbonlens/run/1", "run": run_json(run)})
+        output.print_json_line({"schema": "carbonlens/run/1", "run": run_json(run)})
         return
     total = run.total_energy
-    printed = fmt.energy(total)
     grade = f", grade {total.grade}" if total.grade else ""
     if any(f.code == REPLAYED for f in run.findings):
         grade = ", played from a recording, not measured"
     is_saved = result.stored is not None and result.stored.ledger is not None
     failed = " as failed" if run.status == "failed" else ""
     end = f"saved run {run.run_id}{failed}" if is_saved else "the run was not saved"
-    output.note(f"carbonlens: {printed.text} {printed.interval}{grade}; {end}")
+    output.note(f"carbonlens: {output.figure(fmt.energy(total), total)}{grade}; {end}")
+    for finding in run.findings:
+        if finding.code in LEFT_OUT:
+            output.note(f"carbonlens: {finding.message}")
 
 
 def _settle() -> None:

@@ -54,6 +54,8 @@ def list_command(
 
 
 def _list(study: str | None, limit: int, ledger: LedgerOption, json: bool) -> None:
+    if limit < 1:
+        raise UsageError(f"--limit {limit} prints no run", mend="give 1 or more")
     from carbonlens.app.runs import list_runs
     from carbonlens.cli import runs_view
 

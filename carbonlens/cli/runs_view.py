@@ -17,6 +17,7 @@ from carbonlens.reporting import format as fmt
 from carbonlens.reporting.run_json import run_json, totals_json
 
 _MOST_NAMES: Final = 3
+_SHORTEST_NAME: Final = 10
 
 
 def print_list_as_json(listing: Listing) -> None:
@@ -29,6 +30,7 @@ def print_list_as_json(listing: Listing) -> None:
             "totals": totals_json(listing.totals),
             "recovered": len(listing.recovered),
             "unread_batches": listing.unread_batches,
+            "kept_elsewhere": listing.kept_elsewhere,
             "findings": listing.findings,
         }
     )
@@ -47,14 +49,18 @@ def print_run_as_json(run: Run) -> None:
 
 def print_list(listing: Listing, limit: int) -> None:
     """Print the newest runs, at most ``limit``."""
-    shown = listing.runs[-limit:] if limit > 0 else ()
+    shown = listing.runs[-limit:]
     if not listing.runs:
         output.say(f"no runs in {listing.ledger}")
     if len(listing.runs) > len(shown):
         output.say(f"{len(listing.runs)} runs in {listing.ledger}, the newest {len(shown)}:")
     if shown:
-        header = ["run", "study/step", "status", "start (UTC)", "time", "energy"]
-        for line in output.table(header, [_row(r) for r in shown], left=4):
+        header = ["run", "study/step", "status", "start (UTC)", "time", "energy", "95 %"]
+        rows = [_row(r) for r in shown]
+        rest = sum(max(len(row[i]) for row in (header, *rows)) for i in range(len(header)) if i != 1)
+        names = max(output.WIDTH - rest - 2 * (len(header) - 1), _SHORTEST_NAME)
+        rows = [[cell if i != 1 else output.clip(cell, names) for i, cell in enumerate(row)] for row in rows]
+        for line in output.table(header, rows, left=4):
             output.say(line)
         for line in _total_lines(listing.totals):
             output.say(line)
@@ -62,6 +68,11 @@ def print_list(listing: Listing, limit: int) -> None:
         output.note(f"recovered {_runs(len(listing.recovered))} whose process was gone")
     if listing.unread_batches:
         output.note(f"{listing.unread_batches} imported batches not read: pip install 'carbonlens[analysis]'")
+    if listing.kept_elsewhere is not None:
+        kept = listing.kept_elsewhere
+        output.note(
+            f"{_runs(kept.runs)} could not reach their ledger: carbonlens runs --ledger {kept.ledger}"
+        )
     output.print_findings(listing.findings)
 
 
@@ -101,11 +112,10 @@ def _total_lines(totals: Totals) -> list[str]:
     for part in totals.parts:
         which = counted if len(totals.parts) == 1 else _runs(part.runs)
         at = f" ({part.boundary} boundary)" if part.boundary else ""
-        lines.append(f"total of {which}: {fmt.energy(part.billed).text}{at}")
+        lines.append(f"total of {which}: {output.figure(fmt.energy(part.billed), part.billed)}{at}")
         if part.unattributed is not None:
-            lines.append(
-                f"  idle or unrecorded work on their devices: {fmt.energy(part.unattributed).text}{at}"
-            )
+            idle = output.figure(fmt.energy(part.unattributed), part.unattributed)
+            lines.append(f"  idle or unrecorded work on their devices: {idle}{at}")
     if totals.unknown:
         named = ", ".join(_short(i) for i in totals.unknown[:_MOST_NAMES])
         more = len(totals.unknown) - _MOST_NAMES
@@ -119,14 +129,25 @@ def _short(run_id: str) -> str:
 
 
 def _row(run: Run) -> list[str]:
+    printed = fmt.energy(run.total_energy)
     return [
         _short(run.run_id),
-        output.clip(f"{run.study or '-'}/{run.step or '-'}", 22),
+        f"{run.study or '-'}/{run.step or '-'}",
         run.status,
         _start(run)[:16],
         _time(run),
-        fmt.energy(run.total_energy).text,
+        printed.text,
+        _width(run.total_energy),
     ]
+
+
+def _width(energy: Estimate) -> str:
+    """Return the interval of a figure, in the unit that it is printed in."""
+    if energy.value is None or energy.state in {"unknown", "not_applicable"}:
+        return "-"
+    if energy.low is None and energy.high is None:
+        return "unknown"
+    return fmt.energy(energy).interval or "exact"
 
 
 def _start(run: Run) -> str:
@@ -140,11 +161,10 @@ def _time(run: Run) -> str:
 
 
 def _energy_line(run: Run) -> str:
-    printed = fmt.energy(run.total_energy)
     total = run.total_energy
     grade = f", grade {total.grade}" if total.grade else ""
     boundary = f", boundary {run.boundary}" if run.boundary else ""
-    return f"{printed.text} {printed.interval}{grade}{boundary}".strip()
+    return f"{output.figure(fmt.energy(total), total)}{grade}{boundary}"
 
 
 def _covered(run: Run) -> str:

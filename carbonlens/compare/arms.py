@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Final, Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from carbonlens.accounting import formulas
-from carbonlens.accounting.amounts import NO_CURRENCY, account
+from carbonlens.accounting.amounts import account
+from carbonlens.compare.observation import Observation, core_hours_of
 from carbonlens.compare.statistics import sample
 from carbonlens.domain.comparison import Amounts
-from carbonlens.domain.estimate import Estimate, add, combined_grade, unknown
+from carbonlens.domain.estimate import Estimate, combined_grade, unknown
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.run import Reading, Run
-from carbonlens.domain.units import Z_95, Boundary
+from carbonlens.domain.run import Run
+from carbonlens.domain.units import Boundary
 
 Measure = Literal["energy_j", "emissions_location_kg", "emissions_market_kg", "embodied_kg", "cost"]
 MEASURES: Final[tuple[Measure, ...]] = (
@@ -29,22 +31,6 @@ MEASURES: Final[tuple[Measure, ...]] = (
 )
 ROUNDS_NEEDED: Final = 5
 """Fewer complete rounds give no verdict."""
-
-
-class Observation(msgspec.Struct, frozen=True, kw_only=True):
-    """One arm in one round.
-
-    Attributes:
-        repeat: Number of the round; ``None`` when the runs have none.
-        runs: The runs of the round, nearly always one.
-        units: Functional units of work done.
-        amounts: What one unit takes.
-    """
-
-    repeat: int | None
-    runs: tuple[Run, ...]
-    units: float
-    amounts: Amounts
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,81 +54,71 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         name: Name of the step.
         on: Optimizations that were on; ``None`` when not stated.
         observations: In run order.
+        runs: All runs of the observations.
         series: One per measure.
         boundary: What its joules include.
+        vector: Factors and prices the measures are made with.
+        findings: What is unknown of its measures.
+        is_disturbed: All its rounds ran on a disturbed machine: no verdict rests on it.
     """
 
     name: str
     on: frozenset[str] | None
     observations: tuple[Observation, ...]
+    runs: tuple[Run, ...]
     series: Mapping[Measure, Series]
     boundary: Boundary | None
+    vector: Vector
+    findings: tuple[Finding, ...] = ()
+    is_disturbed: bool = False
 
     @property
     def amounts(self) -> Amounts:
         """Mean amounts per unit."""
         return Amounts(**{m: self.series[m].mean for m in MEASURES})
 
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """All runs of the usable observations."""
-        return tuple(run for o in self.observations for run in o.runs)
 
-
-def measured_energy(run: Run) -> Estimate:
-    """Return a run's energy in joules, with a stated interval as a named error.
-
-    An interval that a source states without saying what it is made of is taken
-    as one common error of the instrument (component and method): it widens the
-    absolute figure and cancels where the same instrument measured both arms.
-    """
-    return replace(run, energy=tuple(_with_source(r) for r in run.energy)).total_energy
-
-
-def core_hours(run: Run) -> Estimate | None:
-    """Return a run's core hours from its CPU time; ``None`` when unknown."""
-    if run.conditions is None or run.conditions.cpu_s is None:
-        return None
-    # The kernel's own count of CPU time is a device counter.
-    return Estimate(value=float(formulas.core_hours(run.conditions.cpu_s)), unit="core_hour", grade="B")
-
-
-def observe(runs: Sequence[Run], vector: Vector, *, per_run: bool) -> tuple[Observation, tuple[Finding, ...]]:
-    """Return what one unit takes in one round.
-
-    Args:
-        runs: Usable runs of one arm in one round.
-        vector: Factors and prices.
-        per_run: The unit is the run itself.
-    """
-    units = float(len(runs)) if per_run else math.fsum(float(r.units or 0) for r in runs)
-    energy = add((measured_energy(r) for r in runs), "J").scale(1 / units, "J")
-    hours = [core_hours(r) for r in runs]
-    known = [h for h in hours if h is not None]
-    core = add(known, "core_hour").scale(1 / units, "core_hour") if len(known) == len(hours) else None
-    amounts, findings = account(energy, runs[0].boundary, core, vector)
-    if vector.currency is None and all(r.cost is not None for r in runs):
-        amounts = replace(amounts, cost=_stated_cost(runs, units))
-        findings = tuple(f for f in findings if f.code != "CL309")
-    return Observation(repeat=runs[0].repeat, runs=tuple(runs), units=units, amounts=amounts), findings
-
-
-def make_arm(name: str, on: frozenset[str] | None, observations: Iterable[Observation]) -> Arm:
+def make_arm(
+    name: str,
+    on: frozenset[str] | None,
+    observations: Iterable[Observation],
+    vector: Vector,
+    *,
+    is_disturbed: bool = False,
+) -> Arm:
     """Return an arm with the means of all its measures.
 
     Args:
         name: Name of the step.
         on: Optimizations that were on.
         observations: At least one.
+        vector: Factors and prices.
+        is_disturbed: No verdict may rest on it.
     """
     kept = tuple(observations)
+    boundary = kept[0].runs[0].boundary
+    series, findings = _account(kept, boundary, vector)
     return Arm(
         name=name,
         on=on,
         observations=kept,
-        series={m: _series(kept, m) for m in MEASURES},
-        boundary=kept[0].runs[0].boundary,
+        runs=tuple(chain.from_iterable(o.runs for o in kept)),
+        series=series,
+        boundary=boundary,
+        vector=vector,
+        findings=findings,
+        is_disturbed=is_disturbed,
     )
+
+
+def with_observations(arm: Arm, observations: Iterable[Observation]) -> Arm:
+    """Return the arm made of other observations, accounted anew.
+
+    Args:
+        arm: The arm.
+        observations: At least one.
+    """
+    return make_arm(arm.name, arm.on, observations, arm.vector, is_disturbed=arm.is_disturbed)
 
 
 def complete_rounds(
@@ -178,7 +154,7 @@ def complete_rounds(
                 mend="measure the missing rounds",
             ),
         )
-    kept = {a.name: make_arm(a.name, a.on, (o for o in a.observations if o.repeat in common)) for a in judged}
+    kept = {a.name: with_observations(a, (o for o in a.observations if o.repeat in common)) for a in judged}
     return tuple(kept.get(a.name, a) for a in arms), (
         Finding(
             code="CL405",
@@ -195,17 +171,63 @@ def _repeats(observations: Sequence[Observation]) -> tuple[int, ...] | None:
     return tuple(numbers) if len(numbers) == len(observations) else None
 
 
-def _series(observations: Sequence[Observation], measure: Measure) -> Series:
-    estimates: list[Estimate] = [getattr(o.amounts, measure) for o in observations]
-    known = [(o, e, e.value) for o, e in zip(observations, estimates, strict=True) if e.value is not None]
-    if not known:
-        return Series(mean=unknown(estimates[0].unit), repeats=None, values=())
-    values = tuple(value for _, _, value in known)
-    return Series(
-        mean=_mean([e for _, e, _ in known], values),
-        repeats=_repeats([o for o, _, _ in known]),
-        values=values,
-    )
+def _account(
+    observations: Sequence[Observation], boundary: Boundary | None, vector: Vector
+) -> tuple[dict[Measure, Series], tuple[Finding, ...]]:
+    """Return every measure over the rounds.
+
+    The account is linear in energy and core hours, so the means are accounted
+    once with all their errors, and the rounds by the vector's plain rates.
+    Core hours that a round does not tell are unknown for the arm.
+    """
+    energies = [o.energy_j.value or 0.0 for o in observations]
+    hours = [o.core_hours for o in observations if o.core_hours is not None]
+    has_hours = len(hours) == len(observations)
+    mean = _mean([o.energy_j for o in observations], energies)
+    core = core_hours_of(math.fsum(hours) / len(hours)) if has_hours else None
+    amounts, findings = account(mean, boundary, core, vector)
+    rates = _rates(boundary, vector)
+    repeats = _repeats(observations)
+    series: dict[Measure, Series] = {"energy_j": Series(mean=mean, repeats=repeats, values=tuple(energies))}
+    for measure in MEASURES[1:]:
+        per_joule, per_hour = rates[measure]
+        values = [e * per_joule for e in energies]
+        if has_hours and per_hour:
+            values = [v + h * per_hour for v, h in zip(values, hours, strict=True)]
+        series[measure] = _series(getattr(amounts, measure), repeats, values)
+    stated = [o for o in observations if o.stated_cost is not None]
+    if vector.currency is None and stated:
+        series["cost"] = _stated(stated)
+        if len(stated) == len(observations):
+            findings = tuple(f for f in findings if f.code != "CL309")
+    return series, findings
+
+
+def _series(mean: Estimate, repeats: tuple[int, ...] | None, values: Sequence[float]) -> Series:
+    """Return a measure with the scatter of its own rounds; one round keeps its own random error."""
+    if mean.value is None:
+        return Series(mean=unknown(mean.unit), repeats=None, values=())
+    u_random = sample(values).u_95
+    if u_random is not None:
+        mean = replace(mean, u_random=u_random)
+    return Series(mean=mean, repeats=repeats, values=tuple(values))
+
+
+def _stated(observations: Sequence[Observation]) -> Series:
+    """Return the costs that the runs state, over the rounds that state them."""
+    costs = [o.stated_cost for o in observations if o.stated_cost is not None]
+    values = [c.value or 0.0 for c in costs]
+    return Series(mean=_mean(costs, values), repeats=_repeats(observations), values=tuple(values))
+
+
+@lru_cache(maxsize=16)
+def _rates(boundary: Boundary | None, vector: Vector) -> Mapping[Measure, tuple[float, float]]:
+    """Return what one joule and what one core hour amount to, without their errors."""
+    joule = Estimate(value=1.0, unit="J")
+    nothing = Estimate(value=0.0, unit="J")
+    per_joule, _ = account(joule, boundary, core_hours_of(0.0), vector)
+    per_hour, _ = account(nothing, boundary, core_hours_of(1.0), vector)
+    return {m: (getattr(per_joule, m).value or 0.0, getattr(per_hour, m).value or 0.0) for m in MEASURES}
 
 
 def _mean(estimates: Sequence[Estimate], values: Sequence[float]) -> Estimate:
@@ -221,43 +243,15 @@ def _mean(estimates: Sequence[Estimate], values: Sequence[float]) -> Estimate:
     for estimate in estimates:
         for name, u in estimate.u_by_source.items():
             sources.setdefault(name, []).append(u)
+    grades = {e.grade for e in estimates}
     return Estimate(
         value=over.mean,
         unit=estimates[0].unit,
         state="unbounded" if any(e.state == "unbounded" for e in estimates) else "known",
-        grade=combined_grade((e.grade, v) for e, v in zip(estimates, values, strict=True)),
+        grade=grades.pop()
+        if len(grades) == 1
+        else combined_grade((e.grade, v) for e, v in zip(estimates, values, strict=True)),
         u_random=estimates[0].u_random if u_random is None else u_random,
         u_by_source={name: math.fsum(us) / over.n for name, us in sources.items()},
         bounds=(None, None) if any(e.has_unknown_width for e in estimates) else None,
     )
-
-
-def _stated_cost(runs: Sequence[Run], units: float) -> Estimate:
-    costs = [r.cost for r in runs if r.cost is not None]
-    total = float(sum(c.amount for c in costs))
-    return Estimate(value=total / units, unit=costs[0].currency if costs else NO_CURRENCY)
-
-
-def _with_source(reading: Reading) -> Reading:
-    if reading.low_j is None and reading.high_j is None:
-        return reading
-    plain = replace(reading, low_j=None, high_j=None)
-    if reading.energy_j is None or reading.u_random_j or any(reading.u_by_source_j.values()):
-        return plain
-    u = _sigma_of(float(reading.energy_j), reading.low_j, reading.high_j)
-    return replace(plain, u_by_source_j={f"stated:{reading.component}:{reading.method}": u})
-
-
-def _sigma_of(value: float, low: float | None, high: float | None) -> float:
-    """Return one sigma of a stated 95 % interval, in log space where it can be."""
-    if value <= 0:
-        return max(abs(end - value) for end in (low, high) if end is not None) / Z_95
-    spans = []
-    if low is not None and low > 0:
-        spans.append(math.log(value / low))
-    if high is not None:
-        spans.append(math.log(high / value))
-    # A lower end of zero says nothing in log space; it is as wide as the value.
-    if not spans:
-        return value / Z_95
-    return value * math.fsum(spans) / len(spans) / Z_95

@@ -24,13 +24,16 @@ _MEASURES: Final[tuple[tuple[str, Measure], ...]] = (
 )
 
 
-def break_evens(effort: Amounts | None, saving: Amounts, unit: str) -> tuple[BreakEven, ...]:
+def break_evens(
+    effort: Amounts | None, saving: Amounts, unit: str, per_day: float | None = None
+) -> tuple[BreakEven, ...]:
     """Return the break-even in energy, carbon and cost.
 
     Args:
         effort: What making the steps took; ``None`` when not recorded.
-        saving: What one unit saves afterwards.
+        saving: What one unit saves afterwards, at the serving site.
         unit: Functional unit.
+        per_day: Expected units a day.
     """
     return tuple(
         break_even(
@@ -38,12 +41,15 @@ def break_evens(effort: Amounts | None, saving: Amounts, unit: str) -> tuple[Bre
             unknown(getattr(saving, m).unit) if effort is None else getattr(effort, m),
             getattr(saving, m),
             unit,
+            per_day,
         )
         for name, m in _MEASURES
     )
 
 
-def break_even(measure: str, effort: Estimate, saving: Estimate, unit: str) -> BreakEven:
+def break_even(
+    measure: str, effort: Estimate, saving: Estimate, unit: str, per_day: float | None = None
+) -> BreakEven:
     """Return effort over saving per unit, with Fieller's interval.
 
     An error source named in both (the CPU model, a factor) moves both by the
@@ -54,9 +60,17 @@ def break_even(measure: str, effort: Estimate, saving: Estimate, unit: str) -> B
         effort: What making the steps took.
         saving: What one unit saves, negative when it takes more.
         unit: Functional unit.
+        per_day: Expected units a day, without an error of its own.
     """
     units, outcome = _quotient(effort, saving, unit)
-    return BreakEven(measure=measure, effort=effort, saving_per_unit=saving, units=units, outcome=outcome)
+    return BreakEven(
+        measure=measure,
+        effort=effort,
+        saving_per_unit=saving,
+        units=units,
+        outcome=outcome,
+        days=None if per_day is None else units.scale(1 / per_day, "day"),
+    )
 
 
 def _quotient(effort: Estimate, saving: Estimate, unit: str) -> tuple[Estimate, str]:

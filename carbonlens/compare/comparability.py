@@ -1,9 +1,8 @@
-"""Comparability: may these arms stand beside each other at all, and how quiet was it."""
+"""Comparability: may these arms stand beside each other at all."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from carbonlens.compare.arms import Arm
@@ -12,10 +11,26 @@ from carbonlens.domain.run import Run
 from carbonlens.domain.study import Study
 from carbonlens.errors import IncomparableError
 
-_STEAL_SHARE: Final = 0.10
-_LOAD_RATIO: Final = 2.0
+_Reader = Callable[[Run], str | None]
 
-_FIELDS: Final[tuple[tuple[str, Callable[[Run], str | None], str], ...]] = (
+
+def _stated(values: Iterable[str | None]) -> frozenset[str]:
+    return frozenset(v for v in values if v is not None)
+
+
+def _tag(name: str) -> _Reader:
+    return lambda run: run.tags.get(name)
+
+
+def _idle(run: Run) -> str | None:
+    """Return the idle convention of all readings; a meter of this package reserves, and need not say so."""
+    stated = {reading.idle for reading in run.energy}
+    if "dynamic" not in stated:
+        return "reserved" if "reserved" in stated else None
+    return "dynamic" if stated == {"dynamic"} else "mixed"
+
+
+_FIELDS: Final[tuple[tuple[str, _Reader, str], ...]] = (
     ("unit", lambda r: r.unit, "state the same functional unit in all runs"),
     ("boundary", lambda r: r.boundary, "measure all arms at one boundary (device, it or facility)"),
     ("workload", lambda r: r.workload, "run the same workload in all arms"),
@@ -26,24 +41,32 @@ _FIELDS: Final[tuple[tuple[str, Callable[[Run], str | None], str], ...]] = (
 _ONE_VALUE: Final = frozenset({"unit", "boundary", "currency"})
 _OPTIONAL: Final = frozenset({"currency"})
 
+ROUTINE: Final = ("batch", "sequence_length", "volume")
+"""Tags of runs that must be equal, or be adjusted as the study declares."""
 
-def check(arms: Sequence[Arm], study: str) -> tuple[Finding, ...]:
+
+def check(arms: Sequence[Arm], study: Study) -> tuple[Finding, ...]:
     """Refuse arms that differ in what must be equal; say what nobody states.
 
     Args:
         arms: The usable arms, baseline first.
-        study: Name of the study, for the message.
+        study: Declares which routine variables are adjusted.
 
     Raises:
         IncomparableError: If two arms differ in unit, boundary, currency,
-            workload, hardware or host.
+            workload, hardware, host or idle convention, or in a routine variable
+            for which no adjustment is declared.
     """
     findings: list[Finding] = []
+    runs = [a.runs for a in arms]
     for field, read, mend in _FIELDS:
-        values = [frozenset(v for v in map(read, a.runs) if v is not None) for a in arms]
-        _refuse_differing(field, values, arms, study, mend)
-        findings.extend(_unstated(field, read, values, arms, study, mend))
-    return (*findings, *_components(arms))
+        found = [frozenset(map(read, some)) for some in runs]
+        values = [_stated(v) for v in found]
+        _refuse_differing(field, values, arms, study.name, mend)
+        silent = [a.name for a, v in zip(arms, found, strict=True) if None in v]
+        findings.extend(_unstated(field, values, silent, study.name, mend))
+    _refuse_unadjusted(arms, runs, study)
+    return (*findings, *_components(runs), *_idle_convention(arms, runs, study.name))
 
 
 def refuse_other_unit(arms: Sequence[Arm], study: Study) -> None:
@@ -60,42 +83,6 @@ def refuse_other_unit(arms: Sequence[Arm], study: Study) -> None:
                     where=study.name,
                     mend="state one functional unit in the study and the runs",
                 )
-
-
-def noise(arms: Sequence[Arm]) -> tuple[Finding, ...]:
-    """Say which rounds ran on a disturbed host.
-
-    Steal above 10 % of the elapsed time, or a load above twice what the run
-    itself used, is reported; nothing is dropped.
-
-    Args:
-        arms: The usable arms.
-    """
-    runs = [r for a in arms for r in a.runs]
-    stolen = [s for s in map(_steal_share, runs) if s is not None and s > _STEAL_SHARE]
-    loaded = [r.conditions.load_1m for r in runs if _is_loaded(r) and r.conditions and r.conditions.load_1m]
-    findings: list[Finding] = []
-    if stolen:
-        findings.append(
-            Finding(
-                code="CL408",
-                severity="warning",
-                message=f"the hypervisor took CPU time in {len(stolen)} of {len(runs)} runs "
-                f"(up to {max(stolen) * 100:.0f} % of the elapsed time)",
-                mend="repeat on a quieter host, or judge by CPU time",
-            )
-        )
-    if loaded:
-        findings.append(
-            Finding(
-                code="CL409",
-                severity="info",
-                message=f"{len(loaded)} of {len(runs)} runs shared the host with other work "
-                f"(load up to {max(loaded):.1f})",
-                mend="repeat on a quieter host",
-            )
-        )
-    return tuple(findings)
 
 
 def _refuse_differing(
@@ -119,21 +106,13 @@ def _refuse_differing(
 
 
 def _unstated(
-    field: str,
-    read: Callable[[Run], str | None],
-    values: Sequence[frozenset[str]],
-    arms: Sequence[Arm],
-    study: str,
-    mend: str,
+    field: str, values: Sequence[frozenset[str]], silent: Sequence[str], study: str, mend: str
 ) -> list[Finding]:
-    if field in _OPTIONAL:
+    if field in _OPTIONAL or not silent:
         return []
     if not any(values):
         message = f"no run states its {field}: whether the arms agree in it is not known"
         return [Finding(code="CL407", severity="info", message=message, subject=field, mend=mend)]
-    silent = [a.name for a in arms if any(read(r) is None for r in a.runs)]
-    if not silent:
-        return []
     if field == "boundary":
         # Joules of an unknown boundary beside joules of a known one: no ratio may be made.
         raise IncomparableError(
@@ -145,9 +124,43 @@ def _unstated(
     return [Finding(code="CL420", severity="warning", message=message, subject=field, mend=mend)]
 
 
-def _components(arms: Sequence[Arm]) -> list[Finding]:
+def _refuse_unadjusted(arms: Sequence[Arm], runs: Sequence[tuple[Run, ...]], study: Study) -> None:
+    """Refuse arms of other batch, sequence length or volume unless the study says how to adjust."""
+    if not any(run.tags for some in runs for run in some):
+        return
+    declared = {a.tag for a in study.adjustments}
+    for tag in ROUTINE:
+        if tag in declared:
+            continue
+        values = [_stated(map(_tag(tag), some)) for some in runs]
+        mend = (
+            f"measure all arms at one {tag}, or declare it in the study file: [[adjustment]] with "
+            f'tag = "{tag}" and an exponent, 0 where it is part of the step'
+        )
+        _refuse_differing(tag, values, arms, study.name, mend)
+
+
+def _idle_convention(arms: Sequence[Arm], runs: Sequence[tuple[Run, ...]], study: str) -> tuple[Finding, ...]:
+    """Refuse energy with and without its idle share side by side (DESIGN, law 10)."""
+    found = [frozenset(map(_idle, some)) for some in runs]
+    every = frozenset[str | None]().union(*found)
+    if "dynamic" not in every and "mixed" not in every:
+        return ()
+    if every == {"dynamic"}:
+        message = "the energy of all arms leaves out idle power: savings of time are not in it"
+        mend = "measure the device's whole energy over the window"
+        return (Finding(code="CL436", severity="warning", message=message, mend=mend),)
+    names = [a.name for a, v in zip(arms, found, strict=True) if v & {"dynamic", "mixed"}]
+    raise IncomparableError(
+        f"the energy of {', '.join(names)} leaves out idle power and that of others does not",
+        where=study,
+        mend="state one idle convention for all runs: reserved (idle power included) or dynamic",
+    )
+
+
+def _components(runs: Sequence[tuple[Run, ...]]) -> list[Finding]:
     """Say so when arms were measured in different parts of the machine."""
-    sets = {frozenset(x.component for r in a.runs for x in r.energy) for a in arms}
+    sets = {frozenset(x.component for r in some for x in r.energy) for some in runs}
     if len(sets) < 2:
         return []
     named = "; ".join(" + ".join(sorted(s)) for s in sorted(sets, key=sorted))
@@ -159,18 +172,3 @@ def _components(arms: Sequence[Arm]) -> list[Finding]:
             mend="measure the same components in all arms",
         )
     ]
-
-
-def _steal_share(run: Run) -> float | None:
-    seen = run.conditions
-    if seen is None or seen.steal_s is None or seen.wall_s <= 0:
-        return None
-    return seen.steal_s / seen.wall_s
-
-
-def _is_loaded(run: Run) -> bool:
-    seen = run.conditions
-    if seen is None or seen.load_1m is None or seen.cpu_s is None or seen.wall_s <= 0:
-        return False
-    own = max(1.0, math.ceil(seen.cpu_s / seen.wall_s))
-    return seen.load_1m > _LOAD_RATIO * own

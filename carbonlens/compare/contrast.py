@@ -19,6 +19,7 @@ from carbonlens.compare.arms import MEASURES, Arm, Measure, Series
 from carbonlens.compare.statistics import Sample
 from carbonlens.domain.comparison import Amounts
 from carbonlens.domain.estimate import Estimate, add, unknown, worst_grade
+from carbonlens.domain.units import Grade, State
 
 Terms = Sequence[tuple[float, Arm]]
 
@@ -31,11 +32,16 @@ class LogChange(msgspec.Struct, frozen=True, kw_only=True):
         u_common: One sigma of the errors that do not cancel, relative.
         estimate: The ratio that the mean stands for, without its interval;
             ``unbounded`` when a part of an arm's energy is unknown.
+        rounds: Number and logarithm of each round, in order; empty when the arms
+            are independent samples.
+        is_disturbed: An arm has no quiet round, so that no verdict rests on it.
     """
 
     over: Sample | None
     u_common: float = 0.0
     estimate: Estimate
+    rounds: tuple[tuple[int, float], ...] = ()
+    is_disturbed: bool = False
 
     @property
     def is_complete(self) -> bool:
@@ -112,20 +118,48 @@ def log_change(terms: Terms, measure: Measure = "energy_j") -> LogChange:
     """
     series = [(w, a.series[measure]) for w, a in terms]
     grade = worst_grade(s.mean.grade for _, s in series)
-    nothing = LogChange(over=None, estimate=Estimate(value=None, unit="1", state="unknown", grade=grade))
     if any(not s.values or min(s.values) <= 0 for _, s in series):
-        return nothing
+        return no_log_change(None if not _is_all_gone(series) else 0.0, grade)
     logs = [(w, replace(s, values=tuple(math.log(v) for v in s.values))) for w, s in series]
-    over = _over_rounds(logs, whole=False)
-    if over is None:
-        return nothing
+    rounds = _paired_rounds(logs, whole=False)
+    if rounds is not None and not rounds:
+        return no_log_change(None, grade)
+    over = statistics.welch([(w, s.values) for w, s in logs])
+    if rounds is not None:
+        over = statistics.sample([v for _, v in rounds])
     relative: dict[str, float] = {}
     for weight, one in series:
         for name, u in one.mean.u_by_source.items():
             relative[name] = relative.get(name, 0.0) + weight * u / (one.mean.value or math.nan)
     complete = all(s.mean.state == "known" for _, s in series)
-    value = Estimate(value=_exp(over.mean), unit="1", grade=grade, state="known" if complete else "unbounded")
-    return LogChange(over=over, u_common=math.hypot(*relative.values()), estimate=value)
+    state: State = "known" if complete else "unbounded"
+    value = Estimate(value=exp_of(over.mean), unit="1", grade=grade, state=state)
+    return LogChange(
+        over=over,
+        u_common=math.hypot(*relative.values()),
+        estimate=value,
+        rounds=rounds or (),
+        is_disturbed=any(a.is_disturbed for _, a in terms),
+    )
+
+
+def no_log_change(ratio: float | None, grade: Grade | None) -> LogChange:
+    """Return the change where a logarithm does not exist.
+
+    Args:
+        ratio: 0 where a step that uses nothing stands against something; else unknown.
+        grade: Of the arms.
+    """
+    state: State = "unknown" if ratio is None else "known"
+    return LogChange(over=None, estimate=Estimate(value=ratio, unit="1", state=state, grade=grade))
+
+
+def _is_all_gone(series: Sequence[tuple[float, Series]]) -> bool:
+    """Return whether one arm uses exactly nothing where its one reference uses something."""
+    if len(series) != 2 or any(not s.values or s.mean.state != "known" for _, s in series):
+        return False
+    step, reference = (s for _, s in sorted(series, key=lambda term: -term[0]))
+    return max(step.values) == 0 and min(reference.values) > 0
 
 
 def _contrast(terms: Sequence[tuple[float, Series]]) -> Estimate:
@@ -137,8 +171,7 @@ def _contrast(terms: Sequence[tuple[float, Series]]) -> Estimate:
     for weight, mean, _ in means:
         for name, u in mean.u_by_source.items():
             sources[name] = sources.get(name, 0.0) + weight * u
-    over = _over_rounds(terms, whole=True)
-    u_random = None if over is None else over.u_95
+    u_random = _over_rounds(terms).u_95
     # A difference of lower bounds bounds nothing: the known part is given, its interval is not.
     known = all(m.state == "known" for _, m, _ in means)
     return Estimate(
@@ -153,8 +186,18 @@ def _contrast(terms: Sequence[tuple[float, Series]]) -> Estimate:
     )
 
 
-def _over_rounds(terms: Sequence[tuple[float, Series]], *, whole: bool) -> Sample | None:
-    """Return the sample of a weighted sum: paired by rounds where there are rounds.
+def _over_rounds(terms: Sequence[tuple[float, Series]]) -> Sample:
+    """Return the sample of a weighted sum: paired where all series have the same rounds."""
+    rounds = _paired_rounds(terms, whole=True)
+    if rounds is None:
+        return statistics.welch([(w, s.values) for w, s in terms])
+    return statistics.sample([v for _, v in rounds])
+
+
+def _paired_rounds(
+    terms: Sequence[tuple[float, Series]], *, whole: bool
+) -> tuple[tuple[int, float], ...] | None:
+    """Return number and weighted sum of each common round; ``None`` where series are not paired.
 
     Args:
         terms: Weights and series.
@@ -162,15 +205,14 @@ def _over_rounds(terms: Sequence[tuple[float, Series]], *, whole: bool) -> Sampl
             beside it is made of all of them; else the rounds in common serve.
     """
     numbered = [dict(zip(s.repeats, s.values, strict=True)) for _, s in terms if s.repeats is not None]
-    if len(numbered) == len(terms):
-        common = sorted(frozenset.intersection(*(frozenset(n) for n in numbered)))
-        same = all(len(n) == len(common) for n in numbered)
-        if same or not whole:
-            if not common:
-                return None
-            rows = zip(terms, numbered, strict=True)
-            return statistics.paired([(w, [n[r] for r in common]) for (w, _), n in rows])
-    return statistics.welch([(w, s.values) for w, s in terms])
+    if len(numbered) < len(terms):
+        return None
+    common = sorted(frozenset.intersection(*(frozenset(n) for n in numbered)))
+    if whole and not (common and all(len(n) == len(common) for n in numbered)):
+        return None
+    weights = [w for w, _ in terms]
+    rows = ((r, math.fsum(w * n[r] for w, n in zip(weights, numbered, strict=True))) for r in common)
+    return tuple(rows)
 
 
 def _total(parts: Sequence[Estimate], whole: Estimate) -> Estimate:
@@ -198,6 +240,6 @@ def _unit(estimates: Sequence[Estimate]) -> str:
     return next(iter(stated), estimates[0].unit)
 
 
-def _exp(log: float) -> float:
+def exp_of(log: float) -> float:
     """Return e**log, at most the largest float (a ratio is never printed as infinite)."""
     return math.exp(min(max(log, -700.0), 700.0))

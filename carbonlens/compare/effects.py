@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
-from carbonlens.compare import statistics
+from carbonlens.compare import bootstrap, statistics
 from carbonlens.compare.arms import ROUNDS_NEEDED
 from carbonlens.compare.contrast import LogChange
+from carbonlens.compare.regularity import drift_of, outliers_of
 from carbonlens.domain.comparison import Effect
+from carbonlens.domain.study import IntervalMethod, Study
 from carbonlens.domain.units import Verdict
 
-_CONFIDENCE = 0.95
-_EQUIVALENCE = 0.90
-"""Two one-sided tests at 5 % each are a two-sided 90 % interval (Schuirmann 1987)."""
+ALPHA: Final = 0.05
+"""Error rate of a study: that of its interval, over all steps, and of each equivalence test."""
+
+ALPHA_SEQUENTIAL: Final = 0.04
+"""Nominal rate that is 5 % at most where the scatter decided when to stop (``stopping``)."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +31,23 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     log: LogChange
 
 
-def effects(changes: Mapping[str, Change], margin: float) -> dict[str, Effect]:
+def study_effects(changes: Mapping[str, Change], study: Study) -> dict[str, Effect]:
+    """Return the effects of one family of steps under a study's margin and kind of interval.
+
+    Args:
+        changes: One log change per step.
+        study: The study.
+    """
+    return effects(changes, study.margin, interval=study.interval, is_sequential=study.is_sequential)
+
+
+def effects(
+    changes: Mapping[str, Change],
+    margin: float,
+    *,
+    interval: IntervalMethod = "t",
+    is_sequential: bool = False,
+) -> dict[str, Effect]:
     """Return the effects of one family of steps.
 
     Intervals are simultaneous over the steps that could be tested (Bonferroni);
@@ -35,61 +56,132 @@ def effects(changes: Mapping[str, Change], margin: float) -> dict[str, Effect]:
     Args:
         changes: One log change per step.
         margin: Relative change regarded as none.
+        interval: How the ends are made, where the number of rounds allows it.
+        is_sequential: The scatter of the rounds decided how many there are.
     """
     p_values = [_p_value(c.log) for c in changes.values()]
     tests = max(1, sum(p is not None for p in p_values))
     adjusted = statistics.holm(p_values)
+    rule = Rule(tests=tests, margin=margin, interval=interval, is_sequential=is_sequential)
     return {
-        step: _effect(change, p, p_holm, tests, margin)
+        step: _effect(change, p, p_holm, rule)
         for (step, change), p, p_holm in zip(changes.items(), p_values, adjusted, strict=True)
     }
 
 
-def verdict_of(log: LogChange, *, tests: int, margin: float) -> Verdict:
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """How changes of one family are judged.
+
+    Attributes:
+        tests: Number of steps in the family.
+        margin: Relative change regarded as none.
+        interval: How the ends are made.
+        is_sequential: The scatter of the rounds decided how many there are.
+    """
+
+    tests: int = 1
+    margin: float = 0.01
+    interval: IntervalMethod = "t"
+    is_sequential: bool = False
+
+    @property
+    def alpha(self) -> float:
+        """Nominal error rate of the study."""
+        return ALPHA_SEQUENTIAL if self.is_sequential else ALPHA
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of one step's interval, so that all hold together with 95 %."""
+        return 1 - self.alpha / self.tests
+
+    @property
+    def equivalence(self) -> float:
+        """Confidence of the interval that is two one-sided tests (Schuirmann 1987)."""
+        return 1 - 2 * self.alpha
+
+    def method(self, log: LogChange) -> IntervalMethod:
+        """Return how the change's interval is made: Student's t where the one wanted is not usable."""
+        n = 0 if log.over is None else log.over.n
+        usable = {
+            "t": True,
+            "bca": n >= bootstrap.ROUNDS_NEEDED,
+            "exact": n >= 2 and bootstrap.exact_count(n) <= bootstrap.EXACT_LIMIT,
+        }
+        return self.interval if log.rounds and usable[self.interval] else "t"
+
+
+def interval_of(log: LogChange, confidence: float, rule: Rule) -> tuple[float, float] | None:
+    """Return the interval of a log change; ``None`` without scatter to make it from.
+
+    An error that all rounds share widens a bootstrap's ends in quadrature.
+
+    Args:
+        log: The change.
+        confidence: Of this one interval.
+        rule: Says how it is made.
+    """
+    over, method = log.over, rule.method(log)
+    if over is None:
+        return None
+    if method == "t":
+        half = over.half_width(confidence, log.u_common)
+        return None if half is None else (over.mean - half, over.mean + half)
+    values = [v for _, v in log.rounds]
+    make = bootstrap.bca if method == "bca" else bootstrap.exact
+    found = make(values, confidence)
+    shared = statistics.normal_quantile(1 - (1 - confidence) / 2) * log.u_common
+    return (
+        over.mean - math.hypot(over.mean - found.low, shared),
+        over.mean + math.hypot(found.high - over.mean, shared),
+    )
+
+
+def verdict_of(log: LogChange, rule: Rule) -> Verdict:
     """Return the verdict on one log change.
 
     Fewer than five complete rounds: inconclusive. ``same`` if the 90 % interval
     lies within the margin (symmetric in logarithms, so that swapping the arms
     swaps the verdict); else ``better`` or ``worse`` if the simultaneous 95 %
     interval leaves out no change; else inconclusive. A part of the energy that
-    is unknown may hold any change: inconclusive.
+    is unknown may hold any change, and so may an arm without a quiet round:
+    inconclusive.
 
     Args:
         log: The change.
-        tests: Number of steps in the family.
-        margin: Relative change regarded as none.
+        rule: The family it belongs to.
     """
     over = log.over
-    if over is None or over.n < ROUNDS_NEEDED or not log.is_complete:
+    if over is None or over.n < ROUNDS_NEEDED or not log.is_complete or log.is_disturbed:
         return "inconclusive"
-    close = over.half_width(_EQUIVALENCE, log.u_common)
-    wide = over.half_width(_simultaneous(tests), log.u_common)
+    close = interval_of(log, rule.equivalence, rule)
+    wide = interval_of(log, rule.confidence, rule)
     if close is None or wide is None:
         return "inconclusive"
-    if abs(over.mean) + close <= math.log1p(margin):
+    if max(abs(end) for end in close) <= math.log1p(rule.margin):
         return "same"
-    if abs(over.mean) <= wide:
+    if wide[0] <= 0 <= wide[1]:
         return "inconclusive"
     return "better" if over.mean < 0 else "worse"
 
 
-def _effect(change: Change, p: float | None, p_holm: float | None, tests: int, margin: float) -> Effect:
+def _effect(change: Change, p: float | None, p_holm: float | None, rule: Rule) -> Effect:
     log = change.log
     over = log.over
-    half = (
-        None if over is None or not log.is_complete else over.half_width(_simultaneous(tests), log.u_common)
-    )
-    bounds: tuple[float | None, float | None] = (None, None)
-    if over is not None and half is not None:
-        bounds = (_exp(over.mean - half), _exp(over.mean + half))
+    ends = interval_of(log, rule.confidence, rule) if log.is_complete else None
+    bounds = (None, None) if ends is None else (_exp(ends[0]), _exp(ends[1]))
+    drift = drift_of(log.rounds)
     return Effect(
         reference=change.reference,
         ratio=replace(log.estimate, bounds=bounds),
         p_value=p,
         p_holm=p_holm,
-        verdict=verdict_of(log, tests=tests, margin=margin),
+        verdict=verdict_of(log, rule),
         n_rounds=0 if over is None else over.n,
-        minimum_detectable=_minimum_detectable(log, tests),
+        minimum_detectable=_minimum_detectable(log, rule),
+        method=rule.method(log),
+        drift_per_round=None if drift is None else drift.mean,
+        drift_p=None if drift is None else drift.p_value(),
+        outlier_rounds=outliers_of(log.rounds),
     )
 
 
@@ -97,16 +189,12 @@ def _p_value(log: LogChange) -> float | None:
     return None if log.over is None or not log.is_complete else log.over.p_value(log.u_common)
 
 
-def _minimum_detectable(log: LogChange, tests: int) -> float | None:
+def _minimum_detectable(log: LogChange, rule: Rule) -> float | None:
     """Return the smallest saving that would be found, as a share of the reference."""
     if log.over is None or not log.is_complete:
         return None
-    change = statistics.minimum_detectable_log(log.over, _simultaneous(tests), log.u_common)
+    change = statistics.minimum_detectable_log(log.over, rule.confidence, log.u_common)
     return None if change is None else -math.expm1(-change)
-
-
-def _simultaneous(tests: int) -> float:
-    return 1 - (1 - _CONFIDENCE) / tests
 
 
 def _exp(log: float) -> float | None:

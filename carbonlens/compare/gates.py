@@ -6,18 +6,46 @@ interval does not, and is undetermined otherwise or when something is missing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from carbonlens.compare.arms import Arm
-from carbonlens.compare.latency import CALLS_NEEDED, calls, percentile_of
-from carbonlens.compare.quality import Outcomes, find_quality, independent_difference, loss, quality_of
+from carbonlens.compare.latency import CALLS_NEEDED, percentile_of, too_few_calls
+from carbonlens.compare.quality import (
+    Outcomes,
+    find_quality,
+    independent_difference,
+    is_known,
+    loss,
+    paired_outcomes,
+    quality_of,
+)
+from carbonlens.compare.rates import RATES, log_ratio, rate_of
+from carbonlens.compare.retention import independent_ratio, mcnemar, paired_bootstrap, retention
+from carbonlens.compare.statistics import normal_quantile
 from carbonlens.domain.comparison import GateResult
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.run import Quality
 from carbonlens.domain.study import Gate
 from carbonlens.domain.units import GateOutcome
+
+Against = Literal["nothing", "difference", "ratio"]
+"""What is observed of a metric: itself, its loss against the baseline, or its ratio to it."""
+
+Observed = tuple[Estimate, str | None]
+"""A figure, and why nothing can be decided by it, if so."""
+
+_AGAINST: dict[str, Against] = {
+    "max_loss": "difference",
+    "max_value": "nothing",
+    "min_value": "nothing",
+    "min_retention": "ratio",
+    "max_ratio": "ratio",
+}
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,57 +62,45 @@ def check_gates(
 
     Args:
         gates: The study's gates.
-        baseline: What losses are measured against.
+        baseline: What losses and ratios are measured against.
         step: The step; ``None`` when it was not measured.
         outcomes: Per-example outcomes by hash.
     """
     return tuple(_check(g, baseline, step, outcomes) for g in gates)
 
 
-def _check(gate: Gate, baseline: Measured, step: Measured | None, outcomes: Outcomes) -> GateResult:
-    if step is None:
-        return _result(gate, unknown("1"), "undetermined", "the step was not measured")
-    if gate.metric == "model_bytes":
-        observed, reason = _model_bytes(gate, baseline.arm, step.arm)
-    elif gate.metric in CALLS_NEEDED:
-        observed, reason = _latency(gate, baseline.arm, step.arm)
-    elif gate.kind == "max_loss":
-        first = find_quality(baseline.arm, baseline.recorded, gate.metric)
-        second = find_quality(step.arm, step.recorded, gate.metric)
-        observed, reason = loss(first, second, outcomes)
-    else:
-        found = quality_of(step.arm, step.recorded, outcomes).get(gate.metric, unknown("1"))
-        observed, reason = found, None if found.value is not None else "not recorded"
-    outcome = _outcome(gate, observed) if reason is None else "undetermined"
-    if outcome == "undetermined" and reason is None:
-        reason = "its interval holds the limit" if observed.low is not None else "it has no interval"
-    return _result(gate, observed, outcome, reason)
+def observe_metric(
+    metric: str,
+    against: Against,
+    baseline: Measured,
+    step: Measured,
+    outcomes: Outcomes,
+    confidence: float = 0.95,
+) -> Observed:
+    """Return what is observed of a metric on a step.
 
-
-def _outcome(gate: Gate, observed: Estimate) -> GateOutcome:
-    low, high = observed.low, observed.high
-    if low is None or high is None:
-        return "undetermined"
-    if gate.kind == "min_value":
-        if low >= gate.limit:
-            return "pass"
-        return "fail" if high < gate.limit else "undetermined"
-    # A loss must stay under its limit; a value may reach it.
-    if high < gate.limit or (gate.kind == "max_value" and high <= gate.limit):
-        return "pass"
-    return "fail" if low > gate.limit else "undetermined"
-
-
-def _model_bytes(gate: Gate, baseline: Arm, step: Arm) -> tuple[Estimate, str | None]:
-    mine = model_bytes(step)
-    if mine is None:
-        return unknown("B"), "the size of the model is not recorded"
-    if gate.kind != "max_loss":
-        return _exact(float(mine), "B", signed=False), None
-    first = model_bytes(baseline)
-    if first is None:
-        return unknown("B"), "the size of the baseline's model is not recorded"
-    return _exact(float(mine - first), "B", signed=True), None
+    Args:
+        metric: A quality name, a latency percentile, ``model_bytes``, or a rate.
+        against: Itself, its loss or its ratio; a loss is positive when there is
+            more of what should be less, or less of a quality.
+        baseline: What it is compared with.
+        step: The step.
+        outcomes: Per-example outcomes by hash.
+        confidence: Of the two-sided interval.
+    """
+    z = normal_quantile(1 - (1 - confidence) / 2)
+    if metric == "model_bytes":
+        return _of_size(against, baseline.arm, step.arm)
+    if metric in CALLS_NEEDED:
+        return _of_latency(metric, against, baseline.arm, step.arm, z)
+    if metric in RATES:
+        return _of_rate(metric, against, baseline.arm, step.arm, confidence)
+    if against == "nothing":
+        found = quality_of(step.arm, step.recorded, outcomes).get(metric, unknown("1"))
+        return found, None if found.value is not None else "not recorded"
+    first = find_quality(baseline.arm, baseline.recorded, metric)
+    second = find_quality(step.arm, step.recorded, metric)
+    return (loss if against == "difference" else retention)(first, second, outcomes, z)
 
 
 def model_bytes(arm: Arm) -> int | None:
@@ -92,31 +108,100 @@ def model_bytes(arm: Arm) -> int | None:
     return max((r.model_bytes for r in arm.runs if r.model_bytes is not None), default=None)
 
 
-def _latency(gate: Gate, baseline: Arm, step: Arm) -> tuple[Estimate, str | None]:
-    mine = percentile_of(step, gate.metric)
-    reason = _too_few(gate, step)
-    if gate.kind != "max_loss":
+def _check(gate: Gate, baseline: Measured, step: Measured | None, outcomes: Outcomes) -> GateResult:
+    if step is None:
+        return _result(gate, unknown("1"), "undetermined", "the step was not measured")
+    observed, reason = observe_metric(gate.metric, _AGAINST[gate.kind], baseline, step, outcomes)
+    outcome = _outcome(gate, observed) if reason is None else "undetermined"
+    if outcome == "undetermined" and reason is None:
+        reason = "its interval holds the limit" if observed.low is not None else "it has no interval"
+    return _tested(_result(gate, observed, outcome, reason), gate, baseline, step, outcomes)
+
+
+def _tested(
+    result: GateResult, gate: Gate, baseline: Measured, step: Measured, outcomes: Outcomes
+) -> GateResult:
+    """Add McNemar's test and the paired bootstrap where both arms saw the same examples."""
+    if gate.kind not in ("max_loss", "min_retention"):
+        return result
+    figures = [find_quality(m.arm, m.recorded, gate.metric) for m in (baseline, step)]
+    first, second = figures
+    if first is None or second is None or not is_known(first) or not is_known(second):
+        return result
+    pair = paired_outcomes(first, second, outcomes)
+    if pair is None or result.observed.value is None:
+        return result
+    bootstrap = None
+    if gate.kind == "max_loss":
+        low, high = paired_bootstrap(*pair)
+        bootstrap = (low, high) if second.higher_is_better else (-high, -low)
+    return replace(result, p_value=mcnemar(*pair), bootstrap=bootstrap)
+
+
+def _outcome(gate: Gate, observed: Estimate) -> GateOutcome:
+    low, high = observed.low, observed.high
+    if low is None or high is None:
+        return "undetermined"
+    if gate.kind in ("min_value", "min_retention"):
+        if low >= gate.limit:
+            return "pass"
+        return "fail" if high < gate.limit else "undetermined"
+    # A loss must stay under its limit; a value may reach it.
+    if high < gate.limit or (gate.kind != "max_loss" and high <= gate.limit):
+        return "pass"
+    return "fail" if low > gate.limit else "undetermined"
+
+
+def _of_size(against: Against, baseline: Arm, step: Arm) -> Observed:
+    mine, first = model_bytes(step), model_bytes(baseline)
+    if mine is None:
+        return unknown("B"), "the size of the model is not recorded"
+    if against == "nothing":
+        return _exact(float(mine), "B", signed=False), None
+    if first is None:
+        return unknown("B"), "the size of the baseline's model is not recorded"
+    if against == "difference":
+        return _exact(float(mine - first), "B", signed=True), None
+    if first == 0:
+        return unknown("1"), "the baseline's model has no size"
+    return _exact(mine / first, "1", signed=False), None
+
+
+def _of_latency(metric: str, against: Against, baseline: Arm, step: Arm, z: float) -> Observed:
+    mine, first = percentile_of(step, metric, z), percentile_of(baseline, metric, z)
+    reason = too_few_calls(step, metric)
+    if against == "nothing":
         return mine, reason
-    first = percentile_of(baseline, gate.metric)
-    reason = reason or _too_few(gate, baseline)
-    if mine.value is None or first.value is None:
-        return unknown("ms", signed=True), reason or "not recorded in both arms"
-    value = mine.value - first.value
+    return _two(mine, first, against, reason or too_few_calls(baseline, metric))
+
+
+def _of_rate(metric: str, against: Against, baseline: Arm, step: Arm, confidence: float) -> Observed:
+    mine = rate_of(step, metric, confidence)
+    missing = None if mine.value is not None else "not recorded"
+    if against == "nothing":
+        return mine, missing
+    if against == "difference" or metric == "peak_memory_bytes":
+        return _two(mine, rate_of(baseline, metric, confidence), against, missing)
+    over = log_ratio(baseline, step, metric)
+    if over is None:
+        return unknown("1"), "not recorded in both arms"
+    half = over.half_width(confidence)
+    ends = (None, None) if half is None else (math.exp(over.mean - half), math.exp(over.mean + half))
+    return Estimate(value=math.exp(over.mean), unit="1", bounds=ends), None
+
+
+def _two(mine: Estimate, first: Estimate, against: Against, reason: str | None) -> Observed:
+    """Return the difference or the ratio of two independent figures."""
+    unit = mine.unit if against == "difference" else "1"
+    is_difference = against == "difference"
+    if mine.value is None or first.value is None or (first.value <= 0 and not is_difference):
+        return unknown(unit, signed=is_difference), reason or "not recorded in both arms"
+    value = mine.value - first.value if is_difference else mine.value / first.value
     if mine.low is None or mine.high is None or first.low is None or first.high is None:
-        return Estimate(value=value, unit="ms", signed=True, bounds=(None, None)), reason
-    ends = independent_difference(mine.value, (mine.low, mine.high), first.value, (first.low, first.high))
-    return Estimate(value=value, unit="ms", signed=True, bounds=ends), reason
-
-
-def _too_few(gate: Gate, arm: Arm) -> str | None:
-    """Say why a percentile is not supported by its calls.
-
-    A table states no counts; a P50 or P95 then rests on the range over the rounds.
-    """
-    needed, n = CALLS_NEEDED[gate.metric], calls(arm)
-    if n is None:
-        return f"a P99 needs {needed} calls, and their number is not recorded" if needed > 100 else None
-    return f"{n} calls, and {needed} are needed" if n < needed else None
+        return Estimate(value=value, unit=unit, signed=is_difference, bounds=(None, None)), reason
+    make = independent_difference if is_difference else independent_ratio
+    ends = make(mine.value, (mine.low, mine.high), first.value, (first.low, first.high))
+    return Estimate(value=value, unit=unit, signed=is_difference, bounds=ends), reason
 
 
 def _exact(value: float, unit: str, *, signed: bool) -> Estimate:

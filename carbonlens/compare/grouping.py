@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from carbonlens.compare.arms import Arm, make_arm, measured_energy, observe
+from carbonlens.compare.arms import Arm, make_arm
 from carbonlens.compare.from_runs import VARIANT_ROLES, joined, spelled_set
+from carbonlens.compare.observation import measured_energy, observe
+from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding, Severity
 from carbonlens.domain.run import Run
 from carbonlens.domain.study import Study
 from carbonlens.domain.units import Role
 from carbonlens.errors import ConfigError, SelectionError
+
+Measured = tuple[Run, Estimate]
+"""A run with its energy."""
 
 EFFORT_ROLES: Final[frozenset[Role]] = frozenset({"effort", "training"})
 
@@ -92,7 +98,7 @@ def refuse_repeated(study: Study) -> None:
         ConfigError: If two steps, or a step and the baseline, have one name.
     """
     names = [study.baseline, *(s.name for s in study.steps)]
-    twice = [n for n in dict.fromkeys(names) if names.count(n) > 1]
+    twice = [n for n, times in Counter(names).items() if times > 1]
     if twice:
         raise ConfigError(
             f"step {twice[0]!r} is named twice, or is the baseline itself",
@@ -110,11 +116,10 @@ def build_arm(runs: StepRuns, vector: Vector, *, per_run: bool) -> tuple[Arm | N
         per_run: No run of the study states units, so a run is the unit.
     """
     usable, findings = _usable(runs, per_run=per_run)
-    observations = []
-    for same_round in _rounds(usable):
-        observation, of_account = observe(same_round, vector, per_run=per_run)
-        observations.append(observation)
-        findings.extend(of_account)
+    observations = [
+        observe([run for run, _ in one], [energy for _, energy in one], per_run=per_run)
+        for one in _rounds(usable)
+    ]
     pooled = len(usable) - len(observations)
     if pooled:
         findings.append(
@@ -129,7 +134,8 @@ def build_arm(runs: StepRuns, vector: Vector, *, per_run: bool) -> tuple[Arm | N
         )
     if not observations:
         return None, tuple(findings)
-    return make_arm(runs.step, runs.on, observations), tuple(findings)
+    arm = make_arm(runs.step, runs.on, observations, vector)
+    return arm, (*findings, *arm.findings)
 
 
 def is_per_run(groups: Mapping[str, StepRuns]) -> bool:
@@ -195,21 +201,21 @@ def _require(found: StepRuns, study: Study, runs: Sequence[Run]) -> None:
     )
 
 
-def _usable(runs: StepRuns, *, per_run: bool) -> tuple[list[Run], list[Finding]]:
-    usable: list[Run] = []
+def _usable(runs: StepRuns, *, per_run: bool) -> tuple[list[Measured], list[Finding]]:
+    usable: list[Measured] = []
     unknown: list[Run] = []
     negative: list[Run] = []
     unitless: list[Run] = []
     for run in runs.variants:
-        energy = measured_energy(run).value
-        if energy is None:
+        energy = measured_energy(run)
+        if energy.value is None:
             unknown.append(run)
-        elif energy < 0:
+        elif energy.value < 0:
             negative.append(run)
         elif not per_run and (run.units is None or run.units <= 0):
             unitless.append(run)
         else:
-            usable.append(run)
+            usable.append((run, energy))
     left_out = (
         ("CL401", unknown, "have no energy, or energy at mixed boundaries", "measure their energy"),
         ("CL402", negative, "have negative energy", "correct them with runs that supersede them"),
@@ -229,11 +235,12 @@ def _usable(runs: StepRuns, *, per_run: bool) -> tuple[list[Run], list[Finding]]
     return usable, findings
 
 
-def _rounds(runs: Sequence[Run]) -> list[list[Run]]:
+def _rounds(runs: Sequence[Measured]) -> list[list[Measured]]:
     """Group by number of the round; runs without one are rounds of their own."""
-    rounds: dict[object, list[Run]] = {}
-    for index, run in enumerate(runs):
-        rounds.setdefault(("round", run.repeat) if run.repeat is not None else index, []).append(run)
+    rounds: dict[object, list[Measured]] = {}
+    for index, one in enumerate(runs):
+        repeat = one[0].repeat
+        rounds.setdefault(("round", repeat) if repeat is not None else index, []).append(one)
     return list(rounds.values())
 
 

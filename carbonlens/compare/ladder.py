@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from carbonlens.compare.arms import Arm
 from carbonlens.compare.contrast import log_change, no_change, saving, total_of
 from carbonlens.compare.decision import Judgement, failed, judge
-from carbonlens.compare.effects import Change, effects
+from carbonlens.compare.effects import Change, study_effects
 from carbonlens.compare.from_runs import is_chain
 from carbonlens.compare.gates import check_gates
 from carbonlens.compare.grouping import refuse_repeated
@@ -100,6 +100,7 @@ def outline(material: Material) -> Outline:
         effect=against_baseline.get(path[-1]),
         made=path[1:],
         findings=findings,
+        method="ladder" if parts else None,
     )
 
 
@@ -109,7 +110,7 @@ def _effects(material: Material, on: Mapping[str, str]) -> dict[str, Effect]:
         arm, other = material.arms.get(name), material.arms.get(reference)
         if arm is not None and other is not None:
             changes[name] = Change(reference=reference, log=log_change([(1.0, arm), (-1.0, other)]))
-    return effects(changes, material.study.margin)
+    return study_effects(changes, material.study)
 
 
 def _draft(

@@ -28,12 +28,13 @@ _ROUNDS_OF_RANGE: Final = 6
 """Fewest rounds whose range holds their median with 95 %: ``1 - 2 * 0.5**6`` is 96.9 %."""
 
 
-def percentile_of(arm: Arm, metric: str) -> Estimate:
+def percentile_of(arm: Arm, metric: str, z: float = Z_95) -> Estimate:
     """Return a latency percentile of an arm, in milliseconds.
 
     Args:
         arm: The arm.
         metric: ``latency_p50_ms``, ``latency_p95_ms`` or ``latency_p99_ms``.
+        z: Normal quantile of the interval; the range over rounds is as it is.
     """
     found = [r.latency for r in arm.runs]
     stated = [x for x in found if x is not None]
@@ -41,7 +42,7 @@ def percentile_of(arm: Arm, metric: str) -> Estimate:
         return unknown("ms")
     merged = _merged(stated)
     if merged is not None:
-        return _of_sketch(merged, PERCENTILES[metric])
+        return _of_sketch(merged, PERCENTILES[metric], z)
     values = sorted(v for v in (getattr(x, metric.removeprefix("latency_")) for x in stated) if v is not None)
     if not values or len(values) < len(stated):
         return unknown("ms")
@@ -63,17 +64,17 @@ def _merged(stated: Sequence[Latency]) -> LatencySketch | None:
     return reduce(sketches.merge, parts)
 
 
-def _of_sketch(sketch: LatencySketch, q: float) -> Estimate:
+def _of_sketch(sketch: LatencySketch, q: float, z: float) -> Estimate:
     """Return a quantile with the interval of its order statistics.
 
-    The rank of a quantile is binomial; its normal 95 % range is read from the
+    The rank of a quantile is binomial; its normal range is read from the
     sketch and widened by the sketch's own error.
     """
     n = sketches.count(sketch)
     value = sketches.quantile(sketch, q)
     if value is None:
         return unknown("ms")
-    half = Z_95 * math.sqrt(q * (1 - q) / n)
+    half = z * math.sqrt(q * (1 - q) / n)
     low = sketches.quantile(sketch, max(0.0, q - half))
     high = sketches.quantile(sketch, min(1.0, q + half))
     a = sketch.relative_error
@@ -82,3 +83,18 @@ def _of_sketch(sketch: LatencySketch, q: float) -> Estimate:
         unit="ms",
         bounds=(None if low is None else low * (1 - a), None if high is None else high * (1 + a)),
     )
+
+
+def too_few_calls(arm: Arm, metric: str) -> str | None:
+    """Say why a percentile is not supported by its calls; ``None`` where it is.
+
+    A table states no counts; a P50 or P95 then rests on the range over the rounds.
+
+    Args:
+        arm: The arm.
+        metric: ``latency_p50_ms``, ``latency_p95_ms`` or ``latency_p99_ms``.
+    """
+    needed, n = CALLS_NEEDED[metric], calls(arm)
+    if n is None:
+        return f"a P99 needs {needed} calls, and their number is not recorded" if needed > 100 else None
+    return f"{n} calls, and {needed} are needed" if n < needed else None

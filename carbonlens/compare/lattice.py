@@ -6,15 +6,19 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import factorial
 
+from msgspec.structs import replace
+
 from carbonlens.compare.arms import Arm
+from carbonlens.compare.batch import contrasts, log_changes
 from carbonlens.compare.contrast import contrast, log_change, saving
 from carbonlens.compare.decision import failed, judge, not_beside
-from carbonlens.compare.effects import Change, effects
+from carbonlens.compare.effects import Change, study_effects
 from carbonlens.compare.from_runs import is_chain
 from carbonlens.compare.gates import check_gates
 from carbonlens.compare.material import Material, Outline
 from carbonlens.compare.metrics import metrics_of
-from carbonlens.domain.comparison import Amounts, Effect, StepResult
+from carbonlens.compare.orders import MeasuredOrders, missing_cells, order_mean, shapley_estimate
+from carbonlens.domain.comparison import Amounts, AttributionMethod, Effect, OrderRange, StepResult
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.study import Step, Study
 
@@ -90,7 +94,7 @@ def shapley(cells: Mapping[Cell, Arm], players: Sequence[str]) -> dict[str, Amou
     """
     if len(cells) < 2 ** len(players):
         return {}
-    return {p: contrast(_terms(shapley_weights(p, players), cells)) for p in players}
+    return contrasts({p: shapley_weights(p, players) for p in players}, cells)
 
 
 def outline(material: Material) -> Outline:
@@ -102,31 +106,86 @@ def outline(material: Material) -> Outline:
     study = material.study
     shared = _shared(material)
     cells = {_set(material, name) - shared: arm for name, arm in material.arms.items()}
-    players = list(dict.fromkeys(o for s in study.steps for o in s.on or () if o not in shared))
-    parts = shapley(cells, players)
+    players = _players(study, shared)
+    orders = MeasuredOrders(cells, players)
     main = _main_effects(material, cells, players)
     alone = _alone_effects(material, cells, players)
     full = frozenset(players)
     end = None if _error_of(material, full) else cells.get(full)
     whole = None if end is None else saving(material.baseline, end)
+    method, parts, of_parts = _parts(study, cells, players, orders) if end else (None, {}, ())
+    steps = (_result(material, p, cells, main, alone, parts) for p in players)
+    if method in ("order_mean", "shapley_estimate"):
+        steps = (replace(s, order_range=_range(material, orders, s.step, cells)) for s in steps)
     return Outline(
         mode="lattice",
-        steps=tuple(_result(material, p, cells, main, alone, parts if end else {}) for p in players),
+        steps=tuple(steps),
         path=(study.baseline, *players),
         saving=whole,
         end=end,
         effect=None if end is None else _effect_of(material, end),
         made=_made(material, full),
         interaction_j=_interaction(cells, players),
-        findings=_gaps(cells, players),
+        findings=_gaps(cells, players, orders) + of_parts,
+        method=method,
+        orders=orders.coverage,
     )
+
+
+def _players(study: Study, shared: Cell) -> list[str]:
+    """Return the optimizations: in the study's own order where it names them, else as steps do."""
+    found = dict.fromkeys(o for s in study.steps for o in s.on or () if o not in shared)
+    return [
+        *(o for o in study.optimizations if o in found),
+        *(o for o in found if o not in study.optimizations),
+    ]
+
+
+def _parts(
+    study: Study, cells: Mapping[Cell, Arm], players: Sequence[str], orders: MeasuredOrders
+) -> tuple[AttributionMethod | None, dict[str, Amounts], tuple[Finding, ...]]:
+    """Return the best supported parts of the saving, and how they were made."""
+    exact = shapley(cells, players)
+    if exact:
+        return "shapley", exact, ()
+    drawn = study.orders if all(set(o) == set(players) for o in study.orders) else ()
+    missing = missing_cells(drawn, cells)
+    if drawn and not missing:
+        return "shapley_estimate", shapley_estimate(cells, players, drawn), ()
+    findings: tuple[Finding, ...] = ()
+    if study.orders:
+        why = f"{len(missing)} of their combinations are not measured" if missing else "they name other steps"
+        findings = (
+            Finding(
+                code="CL442",
+                severity="warning",
+                message=f"the study's drawn orders give no estimate of Shapley values: {why}",
+                mend=f"measure {_spelled(missing)}" if missing else "let each order name every optimization",
+            ),
+        )
+    parts = order_mean(cells, players, orders)
+    return ("order_mean" if parts else None), parts, findings
+
+
+def _range(
+    material: Material, orders: MeasuredOrders, player: str, cells: Mapping[Cell, Arm]
+) -> OrderRange | None:
+    found = orders.range_of(player, cells)
+    if found is None:
+        return None
+    return OrderRange(low_j=found.low_j * material.volume, high_j=found.high_j * material.volume)
+
+
+def _spelled(cells: Sequence[Cell], most: int = 4) -> str:
+    shown = ", ".join("+".join(sorted(c)) or "the baseline" for c in cells[:most])
+    return shown if len(cells) <= most else f"{shown} and {len(cells) - most} more"
 
 
 def _effect_of(material: Material, end: Arm) -> Effect:
     """Return the change of the full set against the baseline, one test of its own."""
     log = log_change([(1.0, end), (-1.0, material.baseline)])
     change = Change(reference=material.study.baseline, log=log)
-    return effects({end.name: change}, material.study.margin)[end.name]
+    return study_effects({end.name: change}, material.study)[end.name]
 
 
 def _made(material: Material, full: Cell) -> tuple[str, ...]:
@@ -144,13 +203,12 @@ def _made(material: Material, full: Cell) -> tuple[str, ...]:
 
 
 def _main_effects(material: Material, cells: Mapping[Cell, Arm], players: Sequence[str]) -> dict[str, Effect]:
-    changes = {}
-    for player in players:
-        weights = main_effect_weights(player, cells)
-        if weights:
-            log = log_change(_terms(weights, cells))
-            changes[player] = Change(reference=f"the same without {player}", log=log)
-    return effects(changes, material.study.margin)
+    weights = {p: w for p in players if (w := main_effect_weights(p, cells))}
+    changes = {
+        player: Change(reference=f"the same without {player}", log=log)
+        for player, log in log_changes(weights, cells).items()
+    }
+    return study_effects(changes, material.study)
 
 
 def _alone_effects(
@@ -164,7 +222,7 @@ def _alone_effects(
         for p in players
         if frozenset({p}) in cells
     }
-    return effects(changes, material.study.margin)
+    return study_effects(changes, material.study)
 
 
 def _result(
@@ -208,7 +266,17 @@ def _result(
         effort=None if arm is None else material.efforts.get(arm.name),
         error=error or None,
         amounts=None if arm is None else material.for_volume(arm.amounts),
+        leave_one_out=_leave_one_out(material, player, cells),
     )
+
+
+def _leave_one_out(material: Material, player: str, cells: Mapping[Cell, Arm]) -> Amounts | None:
+    """Return what the full set saves more than the same without one optimization."""
+    full = frozenset(_players(material.study, _shared(material)))
+    with_it, without = cells.get(full), cells.get(full - {player})
+    if with_it is None or without is None:
+        return None
+    return material.for_volume(saving(without, with_it))
 
 
 def _interaction(cells: Mapping[Cell, Arm], players: Sequence[str]) -> Amounts | None:
@@ -218,16 +286,18 @@ def _interaction(cells: Mapping[Cell, Arm], players: Sequence[str]) -> Amounts |
     return contrast(_terms(weights, cells))
 
 
-def _gaps(cells: Mapping[Cell, Arm], players: Sequence[str]) -> tuple[Finding, ...]:
+def _gaps(cells: Mapping[Cell, Arm], players: Sequence[str], orders: MeasuredOrders) -> tuple[Finding, ...]:
     needed = 2 ** len(players)
     if len(cells) == needed:
         return ()
-    full = "" if frozenset(players) in cells else "; the full set is not measured, so there is no total"
+    told = f"; {orders.measured} of {orders.coverage.possible} orders of switching on are measured in full"
+    if frozenset(players) not in cells:
+        told = "; the full set is not measured, so there is no total"
     return (
         Finding(
             code="CL413",
             severity="warning",
-            message=f"{len(cells)} of {needed} combinations are measured: no Shapley values{full}",
+            message=f"{len(cells)} of {needed} combinations are measured: no Shapley values{told}",
             mend="measure the missing combinations",
         ),
     )

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
-from msgspec.structs import replace
 
-from carbonlens.accounting.amounts import account
-from carbonlens.compare.arms import MEASURES, Arm, core_hours, measured_energy
-from carbonlens.compare.contrast import scaled, sum_amounts
+from carbonlens.compare.arms import Arm
+from carbonlens.compare.contrast import scaled
 from carbonlens.compare.gates import Measured
 from carbonlens.compare.grouping import StepRuns
 from carbonlens.compare.quality import Outcomes
-from carbonlens.domain.comparison import Amounts, Effect, StepResult
+from carbonlens.domain.comparison import Amounts, AttributionMethod, Effect, Orders, StepResult
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.study import Study
@@ -68,6 +66,8 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
         effect: Change of that arm against the baseline.
         made: Steps whose effort the path needs.
         interaction_j: Only a lattice has one.
+        method: How the parts were made.
+        orders: Coverage of a lattice's orders.
     """
 
     mode: str
@@ -79,46 +79,5 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     effect: Effect | None = None
     interaction_j: Amounts | None = None
     findings: tuple[Finding, ...] = ()
-
-
-def effort_of(runs: StepRuns, vector: Vector) -> tuple[Amounts | None, tuple[Finding, ...]]:
-    """Return what making a step took, failed attempts included.
-
-    Args:
-        runs: The step's runs.
-        vector: Factors and prices.
-    """
-    parts: list[Amounts] = []
-    findings: list[Finding] = []
-    for run in runs.effort:
-        amounts, of_account = account(measured_energy(run), run.boundary, core_hours(run), vector)
-        parts.append(amounts)
-        findings.extend(of_account)
-    return (sum_amounts(parts) if parts else None), tuple(findings)
-
-
-def total_effort(material: Material, steps: Iterable[str]) -> tuple[Amounts | None, tuple[str, ...]]:
-    """Return the effort of several steps, and the steps that recorded none.
-
-    With a step missing, the sum is a lower bound.
-
-    Args:
-        material: The study's material.
-        steps: Names of the steps.
-    """
-    names = list(steps)
-    known = [material.efforts[n] for n in names if n in material.efforts]
-    silent = tuple(n for n in names if n not in material.efforts)
-    if not known:
-        return None, silent
-    total = sum_amounts(known)
-    return (at_least(total) if silent else total), silent
-
-
-def at_least(amounts: Amounts) -> Amounts:
-    """Return the amounts as lower bounds."""
-    bounded = {}
-    for measure in MEASURES:
-        estimate = getattr(amounts, measure)
-        bounded[measure] = estimate if estimate.value is None else replace(estimate, state="unbounded")
-    return Amounts(**bounded)
+    method: AttributionMethod | None = None
+    orders: Orders | None = None

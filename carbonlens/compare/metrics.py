@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
-from carbonlens.accounting import formulas
-from carbonlens.compare.arms import Observation, core_hours
+from carbonlens.compare.arms import Arm
 from carbonlens.compare.gates import Measured, model_bytes
 from carbonlens.compare.latency import percentile_of
+from carbonlens.compare.observation import Observation
 from carbonlens.compare.quality import Outcomes, quality_of
+from carbonlens.compare.regularity import first_round
 from carbonlens.compare.statistics import sample
 from carbonlens.domain.comparison import ArmMetrics
 from carbonlens.domain.estimate import Estimate, unknown
@@ -40,7 +42,23 @@ def metrics_of(measured: Measured, outcomes: Outcomes) -> ArmMetrics:
         steal_s=sum(steals) if steals else None,
         rounds=len(arm.observations),
         energy_by_round_j=arm.series["energy_j"].values,
+        first_round=first_round(_in_run_order(arm)),
+        dynamic_per_unit_j=_over_rounds(arm.observations, _dynamic_j, "J"),
     )
+
+
+def _in_run_order(arm: Arm) -> list[float]:
+    """Return the energy of each round by its number, else by when it started."""
+    places = [(o.repeat or 0, o.runs[0].start_us or 0) for o in arm.observations]
+    values = zip(places, arm.series["energy_j"].values, strict=True)
+    return [value for _, value in sorted(values, key=lambda one: one[0])]
+
+
+def _dynamic_j(observation: Observation) -> float | None:
+    """Return the energy above idle power per unit, where every reading tells it."""
+    parts = [x.dynamic_j for r in observation.runs for x in r.energy]
+    known = [float(p) for p in parts if p is not None]
+    return math.fsum(known) / observation.units if known and len(known) == len(parts) else None
 
 
 def _over_rounds(
@@ -57,11 +75,9 @@ def _over_rounds(
 
 
 def _cpu_s_per_unit(observation: Observation) -> float | None:
-    hours = [core_hours(r) for r in observation.runs]
-    known = [h.value for h in hours if h is not None and h.value is not None]
-    if len(known) < len(hours):
-        return None
-    return sum(known) / float(formulas.core_hours(1.0)) / observation.units
+    seconds = [None if r.conditions is None else r.conditions.cpu_s for r in observation.runs]
+    known = [s for s in seconds if s is not None]
+    return math.fsum(known) / observation.units if len(known) == len(seconds) else None
 
 
 def _throughput(observation: Observation) -> float | None:

@@ -25,7 +25,9 @@ _ROUNDED: Final = 0.005
 """Half a percentage point: figures that differ by less may be one figure, rounded."""
 
 
-def paired_difference(first: Sequence[int], second: Sequence[int]) -> tuple[float, float, float]:
+def paired_difference(
+    first: Sequence[int], second: Sequence[int], z: float = Z_95
+) -> tuple[float, float, float]:
     """Return the difference of two paired proportions with its 95 % interval.
 
     The adjusted Wald interval of Bonett and Price (2012, J. Educ. Behav. Stat.
@@ -35,6 +37,7 @@ def paired_difference(first: Sequence[int], second: Sequence[int]) -> tuple[floa
     Args:
         first: 0/1 outcomes of one arm.
         second: Outcomes of the other arm on the same examples in the same order.
+        z: Normal quantile of the interval.
 
     Returns:
         ``mean(first) - mean(second)``, lower and upper end.
@@ -48,25 +51,26 @@ def paired_difference(first: Sequence[int], second: Sequence[int]) -> tuple[floa
     only_first = sum(1 for a, b in zip(first, second, strict=True) if a and not b)
     only_second = sum(1 for a, b in zip(first, second, strict=True) if b and not a)
     p, q = (only_first + 1) / (n + 2), (only_second + 1) / (n + 2)
-    half = Z_95 * math.sqrt((p + q - (p - q) ** 2) / (n + 2))
+    half = z * math.sqrt((p + q - (p - q) ** 2) / (n + 2))
     return (only_first - only_second) / n, max(-1.0, p - q - half), min(1.0, p - q + half)
 
 
-def wilson(share: float, n: int) -> tuple[float, float]:
+def wilson(share: float, n: int, z: float = Z_95) -> tuple[float, float]:
     """Return Wilson's 95 % score interval of a proportion (Wilson 1927).
 
     Args:
         share: Observed proportion, 0 to 1.
         n: Number of examples, at least 1.
+        z: Normal quantile of the interval.
 
     Raises:
         ValueError: If the share is no proportion or there are no examples.
     """
     if not 0 <= share <= 1 or n < 1:
         raise ValueError(f"a proportion lies between 0 and 1 and has examples, not {share} of {n}")
-    z2 = Z_95 * Z_95
+    z2 = z * z
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z_95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    half = z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
@@ -141,32 +145,35 @@ def is_binary(scores: Sequence[float]) -> bool:
     return all(s in (0, 1) for s in scores)
 
 
-def loss(baseline: Quality | None, step: Quality | None, outcomes: Outcomes) -> tuple[Estimate, str | None]:
+def loss(
+    baseline: Quality | None, step: Quality | None, outcomes: Outcomes, z: float = Z_95
+) -> tuple[Estimate, str | None]:
     """Return how much quality a step loses, positive when it is worse.
 
     Args:
         baseline: The baseline's figure.
         step: The step's figure.
         outcomes: Per-example outcomes by hash.
+        z: Normal quantile of the interval.
 
     Returns:
         The loss in the figure's own unit; and why it has no interval, if so.
     """
-    if baseline is None or step is None or not _is_known(baseline) or not _is_known(step):
+    if baseline is None or step is None or not is_known(baseline) or not is_known(step):
         return Estimate(value=None, unit="1", state="unknown", signed=True), "not recorded in both arms"
     sign = 1.0 if step.higher_is_better else -1.0
-    if not (_has_usable(baseline, outcomes) and _has_usable(step, outcomes)):
+    if not (has_usable(baseline, outcomes) and has_usable(step, outcomes)):
         difference = sign * ((baseline.value or 0.0) - (step.value or 0.0))
         graded = Estimate(value=difference, unit="1", signed=True, bounds=(None, None))
         return graded, "its per-example outcomes are not 0 or 1, so they give no interval"
-    pair = _paired_outcomes(baseline, step, outcomes)
+    pair = paired_outcomes(baseline, step, outcomes)
     if pair is not None:
-        value, low, high = paired_difference(*pair)
+        value, low, high = paired_difference(*pair, z)
         ends = (low, high) if sign > 0 else (-high, -low)
         return Estimate(value=sign * value, unit="1", signed=True, bounds=ends), None
     first, second = baseline.value or 0.0, step.value or 0.0
     value = sign * (first - second)
-    a, b = _wilson_of(baseline), _wilson_of(step)
+    a, b = wilson_of(baseline, z), wilson_of(step, z)
     if a is None or b is None:
         plain = Estimate(value=value, unit="1", signed=True, bounds=(None, None))
         return plain, "a bare value has no interval: record per-example outcomes, or a share with its count"
@@ -181,10 +188,10 @@ def _candidates(arm: Arm, recorded: Sequence[Quality], name: str) -> tuple[Quali
     Those are the measured rounds' own. Where they have none they are the figures
     recorded elsewhere with the same support; training also records poorer ones.
     """
-    own = [q for r in arm.runs for q in r.quality if q.name == name and _is_known(q)]
+    own = [q for r in arm.runs for q in r.quality if q.name == name and is_known(q)]
     found = [q for q in _figures(arm, recorded) if q.name == name]
     best = max(found, key=_support, default=None)
-    if best is None or not _is_known(best):
+    if best is None or not is_known(best):
         return best, []
     return best, own or [q for q in found if _support(q) == _support(best)]
 
@@ -206,7 +213,8 @@ def _pooled(best: Quality, rivals: Sequence[Quality]) -> Quality:
     return replace(best, value=value, n=max(counts), outcomes_sha256=None)
 
 
-def _has_usable(quality: Quality, outcomes: Outcomes) -> bool:
+def has_usable(quality: Quality, outcomes: Outcomes) -> bool:
+    """Return whether a figure's outcomes, if it has any, are 0 or 1 throughout."""
     return is_binary(outcomes.get(quality.outcomes_sha256 or "", ()))
 
 
@@ -214,22 +222,29 @@ def _figures(arm: Arm, recorded: Sequence[Quality]) -> list[Quality]:
     return [*(q for r in arm.runs for q in r.quality), *recorded]
 
 
-def _is_known(quality: Quality) -> bool:
-    """A figure over no examples is often NaN; that is no figure."""
+def is_known(quality: Quality) -> bool:
+    """Return whether there is a figure. One over no examples is often NaN; that is none."""
     return quality.value is not None and math.isfinite(quality.value)
 
 
 def _support(quality: Quality) -> int:
-    if not _is_known(quality):
+    if not is_known(quality):
         return 0
     if quality.outcomes_sha256 is not None:
         return 3
     return 2 if quality.n else 1
 
 
-def _paired_outcomes(
+def paired_outcomes(
     baseline: Quality, step: Quality, outcomes: Outcomes
 ) -> tuple[Sequence[int], Sequence[int]] | None:
+    """Return the outcomes of both arms on the same examples; ``None`` where they are not told.
+
+    Args:
+        baseline: The baseline's figure.
+        step: The step's figure.
+        outcomes: Per-example outcomes by hash.
+    """
     a = outcomes.get(baseline.outcomes_sha256 or "")
     b = outcomes.get(step.outcomes_sha256 or "")
     if not a or not b or len(a) != len(b):
@@ -244,14 +259,15 @@ def _agree(quality: Quality, scores: Sequence[int]) -> bool:
     return quality.value is not None and abs(sum(scores) / len(scores) - quality.value) < _ROUNDED
 
 
-def _wilson_of(quality: Quality) -> tuple[float, float] | None:
+def wilson_of(quality: Quality, z: float = Z_95) -> tuple[float, float] | None:
+    """Return the binomial interval of a share with its count; ``None`` for any other figure."""
     if quality.value is None or not quality.n or not 0 <= quality.value <= 1:
         return None
-    return wilson(quality.value, quality.n)
+    return wilson(quality.value, quality.n, z)
 
 
 def _estimate(quality: Quality | None, outcomes: Outcomes) -> Estimate:
-    if quality is None or not _is_known(quality):
+    if quality is None or not is_known(quality):
         return Estimate(value=None, unit="1", state="unknown")
     scores = outcomes.get(quality.outcomes_sha256 or "")
     if scores and not is_binary(scores):
@@ -259,4 +275,4 @@ def _estimate(quality: Quality | None, outcomes: Outcomes) -> Estimate:
     if scores:
         share = sum(scores) / len(scores)
         return Estimate(value=share, unit="1", bounds=wilson(share, len(scores)))
-    return Estimate(value=quality.value, unit="1", bounds=_wilson_of(quality) or (None, None))
+    return Estimate(value=quality.value, unit="1", bounds=wilson_of(quality) or (None, None))

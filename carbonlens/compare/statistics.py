@@ -1,8 +1,4 @@
-"""Small-sample statistics: t intervals, Welch, Holm, detectable effect.
-
-``scipy.special`` serves the quantiles; ``scipy.stats`` would cost half a
-second of start-up.
-"""
+"""Small-sample statistics: t intervals, Welch, Holm, detectable effect, trend."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
+from carbonlens.compare import student
 from carbonlens.domain.units import Z_95
 
 _WIDE = 1e6
@@ -72,10 +69,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
             return None
         if one.se == 0:
             return 1.0 if self.mean == 0 else 0.0
-        from scipy.special import ndtr, stdtr
-
-        t = -abs(self.mean) / one.se
-        return float(2 * (ndtr(t) if math.isinf(one.df) else stdtr(one.df, t)))
+        return student.two_sided_p(self.mean / one.se, one.df)
 
     @property
     def u_95(self) -> float | None:
@@ -91,18 +85,12 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 def t_quantile(p: float, df: float) -> float:
     """Return the quantile of Student's t distribution, the normal one for infinite ``df``."""
-    if math.isinf(df):
-        return normal_quantile(p)
-    from scipy.special import stdtrit
-
-    return float(stdtrit(df, p))
+    return student.quantile(p, df)
 
 
 def normal_quantile(p: float) -> float:
     """Return the quantile of the standard normal distribution."""
-    from scipy.special import ndtri
-
-    return float(ndtri(p))
+    return student.quantile(p, math.inf)
 
 
 def sample(values: Sequence[float]) -> Sample:
@@ -184,3 +172,47 @@ def minimum_detectable_log(over: Sample, confidence: float, u_common: float = 0.
     if one.se is None or one.df is None:
         return None
     return (t_quantile(1 - (1 - confidence) / 2, one.df) + t_quantile(POWER, one.df)) * one.se
+
+
+def trend(values: Sequence[float], places: Sequence[float]) -> Sample | None:
+    """Return the slope of values over their places, by least squares.
+
+    Args:
+        values: What may drift.
+        places: Where each value stands, for example the number of its round.
+
+    Returns:
+        The slope per place with its standard error; ``None`` for fewer than
+        three values, or when all stand in one place.
+    """
+    n = len(values)
+    x_mean, y_mean = (math.fsum(v) / n if n else 0.0 for v in (places, values))
+    spread = math.fsum((x - x_mean) ** 2 for x in places)
+    if n < 3 or spread == 0:
+        return None
+    pairs = [(x - x_mean, y - y_mean) for x, y in zip(places, values, strict=True)]
+    slope = math.fsum(x * y for x, y in pairs) / spread
+    left = math.fsum((y - slope * x) ** 2 for x, y in pairs)
+    return Sample(mean=slope, se=math.sqrt(left / (n - 2) / spread), df=n - 2, n=n)
+
+
+def grubbs(values: Sequence[float], alpha: float) -> int | None:
+    """Return the place of the one value that does not belong to the others.
+
+    Grubbs' two-sided test (1969): the largest distance from the mean over the
+    standard deviation, against its critical value for normal values.
+
+    Args:
+        values: At least three; fewer give ``None``.
+        alpha: Probability of naming one where none is out.
+    """
+    n = len(values)
+    over = sample(values) if n >= 3 else None
+    if over is None or not over.se:
+        return None
+    deviation = over.se * math.sqrt(n)
+    distances = [abs(v - over.mean) for v in values]
+    place = max(range(n), key=distances.__getitem__)
+    t = t_quantile(1 - alpha / (2 * n), n - 2)
+    critical = (n - 1) / math.sqrt(n) * math.sqrt(t * t / (n - 2 + t * t))
+    return place if distances[place] / deviation > critical else None

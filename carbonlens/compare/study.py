@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.compare import ladder, lattice
 from carbonlens.compare.about import about_quality, of_runs
+from carbonlens.compare.adjust import adjusted
 from carbonlens.compare.arms import Arm, complete_rounds
 from carbonlens.compare.break_even import break_evens
-from carbonlens.compare.comparability import check, noise, refuse_other_unit
-from carbonlens.compare.contrast import total_of
-from carbonlens.compare.grouping import StepRuns, build_arm, group, is_per_run
-from carbonlens.compare.material import Material, Outline, effort_of, total_effort
+from carbonlens.compare.comparability import check, refuse_other_unit
+from carbonlens.compare.contrast import scaled, total_of
+from carbonlens.compare.effort import efforts_of, total_effort
+from carbonlens.compare.grouping import build_arm, group, is_per_run
+from carbonlens.compare.material import Material, Outline
 from carbonlens.compare.metrics import metrics_of
-from carbonlens.domain.comparison import Amounts, BreakEven, Comparison
+from carbonlens.compare.noise import without_disturbed
+from carbonlens.compare.pareto import pareto
+from carbonlens.compare.regularity import about_rounds
+from carbonlens.domain.comparison import Amounts, BreakEven, Comparison, StepResult
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
@@ -45,22 +52,24 @@ def compare_study(
         ConfigError: If a name stands twice, or steps are measured on each other
             in a circle.
     """
-    material, findings = _material(study, runs, vector, outcomes)
+    material, findings = material_of(study, runs, vector, outcomes)
     found = _outline(material)
     findings += found.findings
     silent_effort, effort, others = _efforts(material, found)
     findings += silent_effort
     first = material.measured(study.baseline)
+    baseline_metrics = None if first is None else metrics_of(first, outcomes)
+    findings += about_rounds(found.steps, baseline_metrics, study.interval)
     total = None if found.saving is None else _total(found, material.for_volume(found.saving))
     interaction = None if found.interaction_j is None else material.for_volume(found.interaction_j)
     return Comparison(
         study=study,
         basis="per_unit" if study.volume_units is None else "volume",
         mode=found.mode,
-        baseline_metrics=None if first is None else metrics_of(first, outcomes),
+        baseline_metrics=baseline_metrics,
         baseline_amounts=material.for_volume(material.baseline.amounts),
         final_amounts=None if found.end is None else material.for_volume(found.end.amounts),
-        steps=found.steps,
+        steps=tuple(_with_break_even(s, material) for s in found.steps),
         path=found.path,
         total=total,
         interaction_j=None if interaction is None else interaction.energy_j,
@@ -72,12 +81,28 @@ def compare_study(
         findings=_once(findings),
         environment=environment,
         total_effect=found.effect,
+        attribution_method=found.method,
+        orders=found.orders,
+        pareto=pareto(material),
     )
 
 
-def _material(
+def material_of(
     study: Study, runs: Sequence[Run], vector: Vector, outcomes: Mapping[str, Sequence[int]]
 ) -> tuple[Material, tuple[Finding, ...]]:
+    """Return the usable arms of a study, made comparable, and what was found on the way.
+
+    Args:
+        study: Names baseline and steps.
+        runs: Runs of the study, in any order.
+        vector: Factors and prices that all arms share.
+        outcomes: Per-example 0/1 outcomes by the hash of their sidecar.
+
+    Raises:
+        SelectionError: If the baseline or a step has no measured run.
+        IncomparableError: If arms differ in what must be equal.
+        ConfigError: If a name stands twice.
+    """
     groups, findings = group(study, runs)
     per_run = is_per_run(groups)
     if per_run:
@@ -95,10 +120,13 @@ def _material(
             mend="measure the baseline's energy and units of work",
         )
     failed = {n for n, g in groups.items() if n != study.baseline and g.has_failed}
-    arms, of_rounds = complete_rounds(built, failed)
+    quiet, of_noise = without_disturbed(built)
+    arms, of_rounds = complete_rounds(quiet, failed)
     refuse_other_unit(arms, study)
-    findings += of_rounds + check(arms, study.name) + noise(arms) + _about_arms(arms, vector)
-    efforts, of_effort = _all_efforts(groups, vector)
+    findings += of_noise + of_rounds + check(arms, study)
+    arms, of_adjustment = adjusted(arms, study)
+    findings += of_adjustment + _about_arms(arms, vector)
+    efforts, of_effort = efforts_of(groups, study, vector)
     material = Material(
         study=study,
         vector=vector,
@@ -116,26 +144,13 @@ def _outline(material: Material) -> Outline:
     return ladder.outline(material)
 
 
-def _all_efforts(
-    groups: Mapping[str, StepRuns], vector: Vector
-) -> tuple[dict[str, Amounts], tuple[Finding, ...]]:
-    efforts: dict[str, Amounts] = {}
-    findings: tuple[Finding, ...] = ()
-    for name, one in groups.items():
-        effort, of_effort = effort_of(one, vector)
-        findings += of_effort
-        if effort is not None:
-            efforts[name] = effort
-    return efforts, findings
-
-
 def _efforts(
     material: Material, found: Outline
 ) -> tuple[tuple[Finding, ...], Amounts | None, Amounts | None]:
     """Return the effort of the path and of the other steps, and what is missing of it."""
-    effort, silent = total_effort(material, found.made)
+    effort, silent = total_effort(material.efforts, found.made)
     beside = [s.name for s in material.study.steps if s.name not in found.made]
-    others, _ = total_effort(material, (n for n in beside if n in material.efforts))
+    others, _ = total_effort(material.efforts, (n for n in beside if n in material.efforts))
     if not silent:
         return (), effort, others
     finding = Finding(
@@ -157,7 +172,21 @@ def _total(found: Outline, whole: Amounts) -> Amounts:
 def _break_even(found: Outline, effort: Amounts | None, study: Study) -> tuple[BreakEven, ...]:
     if found.saving is None or len(found.path) < 2:
         return ()
-    return break_evens(effort, found.saving, study.unit)
+    return break_evens(effort, found.saving, study.unit, study.per_day)
+
+
+def _with_break_even(step: StepResult, material: Material) -> StepResult:
+    """Return a step with the break-even of its own effort over its own saving.
+
+    That is its part of the saving, else what it saves against the step it was
+    measured on. A step without recorded work has none.
+    """
+    own = step.attribution or step.would_have
+    if step.effort is None or own is None:
+        return step
+    per_unit = scaled(own, 1 / material.volume)
+    study = material.study
+    return replace(step, break_even=break_evens(step.effort, per_unit, study.unit, study.per_day))
 
 
 def _about_arms(arms: Sequence[Arm], vector: Vector) -> tuple[Finding, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from carbonlens.domain.estimate import Estimate
@@ -25,6 +27,12 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
         n_rounds: Complete rounds it rests on.
         minimum_detectable: Smallest relative change this design would detect
             with 80 % power (0.02 is 2 %); ``None`` when not computable.
+        method: How the interval was made: ``t``, ``bca`` or ``exact`` (bootstrap).
+        drift_per_round: Change of ln ratio from one round to the next; ``None``
+            below five numbered rounds.
+        drift_p: Two-sided p of "no drift", unadjusted.
+        outlier_rounds: Numbers of rounds that do not belong to the others. They
+            are counted all the same.
     """
 
     reference: str
@@ -34,6 +42,10 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     n_rounds: int
     minimum_detectable: float | None = None
+    method: str = "t"
+    drift_per_round: float | None = None
+    drift_p: float | None = None
+    outlier_rounds: tuple[int, ...] = ()
 
 
 class Amounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +61,12 @@ class Amounts(msgspec.Struct, frozen=True, kw_only=True):
 class GateResult(msgspec.Struct, frozen=True, kw_only=True):
     """Outcome of one gate, with the estimate it rests on.
 
-    ``observed`` is the loss for a ``max_loss`` gate, else the metric itself.
+    Attributes:
+        observed: The loss for a ``max_loss`` gate, the ratio to the baseline for a
+            ratio gate, else the metric itself.
+        p_value: McNemar's exact p of "no difference", for paired outcomes.
+        bootstrap: 95 % interval of the paired bootstrap, evidence beside the
+            interval that decides.
     """
 
     name: str
@@ -59,6 +76,8 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
     limit: float
     kind: str
     reason: str | None = None
+    p_value: float | None = None
+    bootstrap: tuple[float, float] | None = None
 
 
 class ArmMetrics(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +90,11 @@ class ArmMetrics(msgspec.Struct, frozen=True, kw_only=True):
         load_1m_max, steal_s: Worst load and summed steal over the rounds.
         rounds: Rounds measured.
         energy_by_round_j: Energy per unit of each round, in run order.
+        first_round: Energy of the first round over the mean of the others, with
+            the 95 % prediction interval of one more round: warm-up, apart from
+            the steady state. It is counted all the same.
+        dynamic_per_unit_j: Energy above the share of idle power, where every
+            reading tells it; evidence beside the energy that is compared.
     """
 
     energy_per_unit_j: Estimate
@@ -87,6 +111,8 @@ class ArmMetrics(msgspec.Struct, frozen=True, kw_only=True):
     steal_s: float | None
     rounds: int
     energy_by_round_j: tuple[float, ...]
+    first_round: Estimate | None = None
+    dynamic_per_unit_j: Estimate | None = None
 
 
 class BreakEven(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +125,7 @@ class BreakEven(msgspec.Struct, frozen=True, kw_only=True):
         units: Effort over saving, with Fieller's interval; ``None`` bounds mean
             that it may never be earned back.
         outcome: ``reached``, ``may_never`` or ``never`` or ``unknown``.
+        days: The same in days at the expected volume; ``None`` without one.
     """
 
     measure: str
@@ -106,6 +133,41 @@ class BreakEven(msgspec.Struct, frozen=True, kw_only=True):
     saving_per_unit: Estimate
     units: Estimate
     outcome: str
+    days: Estimate | None = None
+
+
+class OrderRange(msgspec.Struct, frozen=True, kw_only=True):
+    """What a step saves by itself, least and most, over the measured orders of all steps."""
+
+    low_j: float
+    high_j: float
+
+
+class Orders(msgspec.Struct, frozen=True, kw_only=True):
+    """Orders of all optimizations whose every step was measured, of how many there are."""
+
+    measured: int
+    possible: int
+
+    @property
+    def coverage(self) -> float:
+        """Share of the orders that was measured."""
+        return self.measured / self.possible
+
+
+class ParetoPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One arm among all arms, by best values.
+
+    Attributes:
+        values: By measure: a quality name, ``energy_j``, a latency.
+        on_front: No other arm is at least as good in every measure and better in one.
+        dominated_by: The arm that is so with the least energy.
+    """
+
+    step: str
+    values: dict[str, float]
+    on_front: bool
+    dominated_by: str | None = None
 
 
 class StepResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +187,9 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
             ``inconclusive``, ``incomplete_energy``, ``gate_undetermined``,
             ``rests_on`` or ``failed``.
         amounts: What the step's arm itself uses, on the comparison's basis.
+        break_even: Its own effort over its own saving, one entry a measure.
+        leave_one_out: Lattice: what the full set saves more than the same without it.
+        order_range: Lattice: least and most over the measured orders.
     """
 
     step: str
@@ -147,6 +212,15 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     amounts: Amounts | None = None
     on_known: bool = True
+    break_even: tuple[BreakEven, ...] = ()
+    leave_one_out: Amounts | None = None
+    order_range: OrderRange | None = None
+
+
+AttributionMethod = Literal["ladder", "shapley", "shapley_estimate", "order_mean"]
+"""How a saving is divided among steps: along the accepted path; by Shapley value over a
+full lattice; by its unbiased estimate from orders drawn at random; by the mean over the
+orders that happen to be measured."""
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,6 +240,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         baseline_effort: Work to make the baseline, not counted against steps.
         rejected_effort: Work on steps that were not accepted.
         break_even: One entry a measure, over the whole accepted path.
+        attribution_method: How ``attribution`` of the steps was made; ``None``
+            where there is none.
+        orders: Lattice: coverage of the orders.
+        pareto: All arms by quality, energy and latency; empty without two measures.
     """
 
     study: Study
@@ -186,3 +264,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     environment: tuple[tuple[str, str], ...] = ()
     total_effect: Effect | None = None
+    attribution_method: AttributionMethod | None = None
+    orders: Orders | None = None
+    pareto: tuple[ParetoPoint, ...] = ()

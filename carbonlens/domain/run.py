@@ -12,7 +12,7 @@ from carbonlens.domain.estimate import Estimate, add, unknown
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.latency import Latency
 from carbonlens.domain.money import Money
-from carbonlens.domain.units import Boundary, Grade, Role, RunStatus, State
+from carbonlens.domain.units import Boundary, Grade, IdleConvention, Role, RunStatus, State
 
 SCHEMA_VERSION: Final = 1
 """Version of the run record; a reader migrates forward, never back."""
@@ -38,6 +38,9 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
             work's, where the device tells; ``energy_j`` is the whole device's
             unless ``divided``.
         divided: Whether ``energy_j`` is that share of the device alone (MIG).
+        idle: Idle convention of ``energy_j``: ``reserved`` holds the device's idle
+            power over the window, ``dynamic`` leaves it out; ``None`` when the
+            source does not say (this package's own meters hold it).
     """
 
     component: str
@@ -55,6 +58,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     dynamic_j: Decimal | None = None
     own_share: float | None = None
     divided: bool = False
+    idle: IdleConvention | None = None
 
     @property
     def estimate(self) -> Estimate:
@@ -116,6 +120,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
         load_1m: Load average at the end.
         steal_s: CPU seconds the hypervisor took from the whole machine.
         peak_rss_bytes: Largest resident memory of the process.
+        throttled_s: Seconds in which a device was slowed by heat or a fault (not by
+            its ordinary power cap), where it tells.
     """
 
     wall_s: float
@@ -123,6 +129,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     load_1m: float | None = None
     steal_s: float | None = None
     peak_rss_bytes: int | None = None
+    throttled_s: float | None = None
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,9 @@ Boundary = Literal["device", "it", "facility"]
 Grade = Literal["A", "B", "C", "D", "E"]
 """Evidence: A external meter, B counter, C integrated power, D model, E datasheet."""
 
+IdleConvention = Literal["reserved", "dynamic"]
+"""Whether a device's energy over a window holds the power it would draw idle."""
+
 State = Literal["known", "unknown", "unbounded", "not_applicable"]
 """``unbounded``: a lower bound, because a part of the sum is unknown."""
 

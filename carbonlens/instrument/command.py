@@ -108,7 +108,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         stored = None
         if session is not None:
             try:
-                stored = _finished(session, end)
+                stored = _finished(session, end, argv[0])
             except Exception as error:  # noqa: BLE001  # law 8: the exit code passes through all the same
                 fault = error_text(error)
     return CommandResult(
@@ -155,13 +155,15 @@ def _started(
     return session
 
 
-def _finished(session: Session, end: ChildEnd) -> Deposit:
+def _finished(session: Session, end: ChildEnd, program: str) -> Deposit:
     survivors = len(children(os.getpid()))
     if survivors:
         session.note(findings.processes_outlived(survivors))
     if end.exit_code == 0:
         return session.finish("complete", exit_code=0)
     if end.message is not None:
-        return session.finish("failed", error=end.message, exit_code=end.exit_code)
+        # The program's name alone, as everywhere in the record: a folder can carry the user's name.
+        reason = end.message.removeprefix(program)
+        return session.finish("failed", error=f"{plain(Path(program).name)}{reason}", exit_code=end.exit_code)
     error = f"killed by signal {end.signal}" if end.signal is not None else f"exited with {end.exit_code}"
     return session.finish("failed", error=error, exit_code=end.exit_code)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 from urllib.parse import urlsplit
@@ -35,6 +35,15 @@ SENSORS: Final = (
 )
 """Names that ``leave_out`` may hold, beside those of declared meters and devices."""
 
+MOST_W: Final = 1e6
+"""No device or machine draws more: the largest racks are rated at some 0.1 MW."""
+
+MOST_TDP_W: Final = 5e3
+"""Of one package; the largest processors are rated below 1 kW."""
+
+_MOST_THREADS: Final = 100_000
+_LONGEST_S: Final = 86_400.0
+_LONGEST_NAME: Final = 60
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
@@ -75,19 +84,24 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def _problems(sources: Sources, fault: Fault) -> Iterator[ConfigError]:
-    for name, value, unit in (
-        ("cpu_tdp_w", sources.cpu_tdp_w, "watts"),
-        ("cpu_threads", sources.cpu_threads, "threads"),
+    for name, value, unit, most in (
+        ("cpu_tdp_w", sources.cpu_tdp_w, "watts", MOST_TDP_W),
+        ("cpu_threads", sources.cpu_threads, "threads", _MOST_THREADS),
     ):
-        if value is not None and not _positive(value):
-            yield fault(f"{name} is {value}", f"give a number of {unit} above 0", name)
+        if value is not None and not _within(value, most):
+            yield fault(f"{name} is {value:g}", f"give {unit} above 0, and {most:g} at most", name)
     if sources.cpu_threads is not None and sources.cpu_tdp_w is None:
         yield fault("cpu_threads stands without cpu_tdp_w", "give both, or neither", "cpu_threads")
     for meter in sources.external:
         yield from _meter_problems(meter, fault)
     for device in sources.datasheet:
-        if not _positive(device.power_w):
-            yield fault(f"power_w of {device.device} is {device.power_w}", "give watts above 0", "power_w")
+        yield from _name_problems(device.device, "a datasheet device", "device", fault)
+        if not _within(device.power_w, MOST_W):
+            yield fault(
+                f"power_w of {device.device} is {device.power_w}",
+                f"give watts above 0, and {MOST_W:g} at most",
+                "power_w",
+            )
         if device.component not in COMPONENTS:
             yield _no_component(device.component, fault)
         if not device.source.strip():
@@ -99,8 +113,7 @@ def _problems(sources: Sources, fault: Fault) -> Iterator[ConfigError]:
 
 
 def _meter_problems(meter: ExternalMeter, fault: Fault) -> Iterator[ConfigError]:
-    if not meter.name.strip() or not meter.name.isprintable():
-        yield fault("an external meter has no name", 'write name = "plug"', "name")
+    yield from _name_problems(meter.name, "an external meter", "name", fault)
     if bool(meter.command) == (meter.pipe is not None):
         yield fault(
             f"the meter {meter.name} needs a command or a pipe, one of them",
@@ -111,10 +124,12 @@ def _meter_problems(meter: ExternalMeter, fault: Fault) -> Iterator[ConfigError]
         yield _no_component(meter.component, fault)
     if meter.gain_95 is not None and not 0 <= meter.gain_95 < 1:
         yield fault(f"gain_95 of {meter.name} is {meter.gain_95}", "0.01 means 1 %", "gain_95")
-    if meter.offset_95_w is not None and not (math.isfinite(meter.offset_95_w) and meter.offset_95_w >= 0):
+    if meter.offset_95_w is not None and not 0 <= meter.offset_95_w <= MOST_W:
         yield fault(f"offset_95_w of {meter.name} is {meter.offset_95_w}", "give watts", "offset_95_w")
-    if meter.period_s is not None and not _positive(meter.period_s):
-        yield fault(f"period_s of {meter.name} is {meter.period_s}", "give seconds above 0", "period_s")
+    if meter.period_s is not None and not _within(meter.period_s, _LONGEST_S):
+        yield fault(
+            f"period_s of {meter.name} is {meter.period_s}", "give seconds above 0, a day at most", "period_s"
+        )
     yield from _twice(list(meter.rails), f"rails of {meter.name}", fault)
 
 
@@ -151,7 +166,7 @@ def _left_out_problems(sources: Sources, fault: Fault) -> Iterator[ConfigError]:
 
 
 def _twice(names: list[str], what: str, fault: Fault) -> Iterator[ConfigError]:
-    for name in dict.fromkeys(n for n in names if names.count(n) > 1):
+    for name in (n for n, times in Counter(names).items() if times > 1):
         yield fault(f"two {what} are called '{name}'", "give each its own name", "name")
 
 
@@ -159,5 +174,12 @@ def _no_component(name: str, fault: Fault) -> ConfigError:
     return fault(f"'{name}' is no component", f"write one of {', '.join(COMPONENTS)}", "component")
 
 
-def _positive(value: float) -> bool:
-    return math.isfinite(value) and value > 0
+def _name_problems(name: str, what: str, key: str, fault: Fault) -> Iterator[ConfigError]:
+    if not name.strip() or not name.isprintable():
+        yield fault(f"{what} has no name", f'write {key} = "plug"', key)
+    elif len(name) > _LONGEST_NAME:
+        yield fault(f"{what} has a name of {len(name)} characters", f"use {_LONGEST_NAME} at most", key)
+
+
+def _within(value: float, most: float) -> bool:
+    return 0 < value <= most  # false for NaN too

@@ -23,6 +23,7 @@ import msgspec
 
 from carbonlens.domain.sources import DatasheetDevice, ExternalMeter, ManagementController, Sources
 from carbonlens.errors import ConfigError
+from carbonlens.ledger.regular_file import read_regular
 
 if TYPE_CHECKING:
     from carbonlens.inventory.sources_check import Fault
@@ -31,6 +32,11 @@ VARIABLE: Final = "CARBONLENS_SOURCES"
 FILE: Final = "sources.toml"
 _TABLE: Final = ("tool", "carbonlens", "sources")
 _MARK: Final = b"carbonlens"
+_MOST_BYTES: Final = 256 * 1024
+"""A hundred times what a file of many meters holds; more would delay the work it is read for."""
+
+_MOST_SHOWN: Final = 160
+"""Characters of an error that repeats what the file holds."""
 
 _RECORDS: Final[dict[str, type[msgspec.Struct]]] = {
     "external": ExternalMeter,
@@ -83,7 +89,7 @@ def load(path: Path) -> Declared:
         ConfigError: If it cannot be read or is malformed.
     """
     try:
-        text = _text(path, path.read_bytes())
+        text = _text(path, read_regular(path, at_most=_MOST_BYTES))
     except OSError as error:
         raise ConfigError(
             f"cannot be read ({error.strerror or error})", where=str(path), mend="check the path"
@@ -98,7 +104,7 @@ def _in_project(path: Path) -> Sources | None:
     concern of ours. It is not parsed for nothing, either: that takes milliseconds.
     """
     try:
-        data = path.read_bytes()
+        data = read_regular(path, at_most=_MOST_BYTES)
     except OSError:
         return None
     if _MARK not in data:
@@ -124,13 +130,16 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"is not valid TOML: {error}", where=str(path), mend="mend that line") from error
+    except RecursionError as error:
+        raise ConfigError("is nested too deeply", where=str(path), mend="write plain tables") from error
 
 
 def _sources(table: object, path: Path, text: str) -> Sources:
     from carbonlens.inventory.sources_check import check
 
     def fault(what: str, mend: str, key: str = "") -> ConfigError:
-        return ConfigError(what, where=place_of(path, text, key), mend=mend)
+        shown = what if len(what) <= _MOST_SHOWN else f"{what[: _MOST_SHOWN - 1]}…"
+        return ConfigError(shown, where=place_of(path, text, key), mend=mend)
 
     if not isinstance(table, dict):
         raise fault("sources is no table", "write [tool.carbonlens.sources]", "sources")

@@ -7,7 +7,7 @@ and, where those say that there are any, corrections.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.identity import uuid7
 from carbonlens.domain.units import S_PER_HOUR, US_PER_HOUR
-from carbonlens.errors import MissingExtraError, RecordError
+from carbonlens.errors import MissingExtraError, RecordError, UsageError
 from carbonlens.ledger import calendar as calendars
 from carbonlens.ledger import exclusions, footers, holdings, layout, parquet, redaction, schema
 from carbonlens.ledger.calendar import Calendar, Period
@@ -34,6 +35,9 @@ _SLACK_S: Final = 86_400
 """How much earlier than a run's end its file may seem to be written, for clocks that differ."""
 
 _ATTEMPTS: Final = 5
+
+_ID_TIME: Final = len("00000000-0000")
+"""Part of a UUID of version 7 that holds its time."""
 
 _COLUMNS: Final = {k: v for k, v in schema.COLUMNS.items() if k != "record"}
 
@@ -254,7 +258,10 @@ def _live_files(ledger: Path, period: Period | None) -> tuple[list[Path], int]:
     """Return the live runs a period needs, and how many have no start.
 
     A run lies in the month of its start and may reach into later ones; it was
-    written at its end, so that older months are chosen by the files' times.
+    written at its end, so that older months are chosen by the files' times. A
+    correction may have moved its run out of the period: its id tells another
+    month than its folder, unless it moved the run into the month it was written in;
+    such a one belongs into ``CORRECTIONS``.
     """
     if period is None:
         return [f for folder in layout.folders_in(ledger / layout.RUNS) for f in _json(folder)], 0
@@ -269,9 +276,27 @@ def _live_files(ledger: Path, period: Period | None) -> tuple[list[Path], int]:
             undated = len(_json(folder))
         elif month == CORRECTIONS or first <= month <= last:
             files += _json(folder)
-        elif month < first:
-            files += [f for f in _json(folder) if f.stat().st_mtime >= not_before]
+        else:
+            inside = _id_starts(month)
+            files += [
+                f
+                for f in _json(folder)
+                if not inside(f.stem) or (month < first and f.stat().st_mtime >= not_before)
+            ]
     return files, undated
+
+
+def _id_starts(month: str) -> Callable[[str], bool]:
+    """Return a test whether a run id was given within a month; ids that do not tell pass."""
+    try:
+        period = Calendar().period(f"{month[:4]}-{month[4:]}")
+    except UsageError:
+        return lambda _: True
+    low, high = (
+        uuid7(hour * S_PER_HOUR * 1000, bytes(10))[:_ID_TIME] for hour in (period.first_hour, period.end_hour)
+    )
+    # As texts: a month may hold very many.
+    return lambda run_id: run_id[_ID_TIME : _ID_TIME + 2] != "-7" or low <= run_id[:_ID_TIME] < high
 
 
 def _json(folder: Path) -> list[Path]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import heapq
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.identity import uuid7_ms
 from carbonlens.domain.run import Run
 from carbonlens.errors import MissingExtraError
 from carbonlens.ledger import footers, holdings, layout, parquet, redaction
@@ -20,6 +18,9 @@ from carbonlens.ledger.records import Stored, current, decode, read_files, uniqu
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+_NAME_LENGTH = len("00000000-0000-7000-8000-000000000000.json")
+_VERSION_AT = 14
 
 _SPARE = 2
 """Times as many records as asked for are read: some of them only correct others."""
@@ -53,7 +54,7 @@ def latest(ledger: Path, n: int) -> Latest:
         OSError: If the folder cannot be read.
     """
     wanted = _SPARE * n
-    live, findings = read_files(heapq.nlargest(wanted, _live(ledger), key=_name_ms))
+    live, findings = read_files(_newest_live(ledger, wanted))
     files, said = holdings.parquet_files(ledger)
     unread = 0
     folded: list[Stored] = []
@@ -74,15 +75,21 @@ def latest(ledger: Path, n: int) -> Latest:
     )
 
 
-def _live(ledger: Path) -> Iterable[Path]:
+def _newest_live(ledger: Path, n: int) -> list[Path]:
+    """Return the files of the largest ids; all live runs have ids that sort by time."""
+    found: list[tuple[str, Path]] = []
     for folder in layout.folders_in(ledger / layout.RUNS):
-        with os.scandir(folder) as entries:
-            names = [e.name for e in entries]
-        yield from (folder / n for n in names if n.endswith(".json") and not n.startswith("."))
+        # Names alone: a month may hold very many.
+        newest = heapq.nlargest(n, os.listdir(folder), key=_time_ordered)  # noqa: PTH208
+        found += [(name, folder) for name in newest if name.endswith(".json") and not name.startswith(".")]
+    chosen = heapq.nlargest(n, found, key=lambda f: _time_ordered(f[0]))
+    return [folder / name for name, folder in chosen]
 
 
-def _name_ms(file: Path) -> tuple[int, str]:
-    return uuid7_ms(file.stem) or 0, file.stem
+def _time_ordered(name: str) -> tuple[bool, str]:
+    """Return a key that puts ids of version 7 last and in order of time, others before them."""
+    is_uuid7 = len(name) == _NAME_LENGTH and name[_VERSION_AT] == "7"
+    return is_uuid7 and not name.startswith("."), name
 
 
 def _folded(files: list[Path], n: int) -> tuple[list[Stored], list[Finding]]:

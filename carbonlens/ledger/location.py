@@ -80,7 +80,7 @@ def _from_pyproject(here: Path) -> Path | None:
 
         try:
             tables = tomllib.loads(file.read_text("utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
             # Somebody's broken or private file must not stop a measurement.
             return None
         tool = tables.get("tool", {})

@@ -35,6 +35,7 @@ LABELS: Final = (
 
 GRADES: Final = ("A", "B", "C", "D", "E")
 _TAG: Final = "tag:"
+_OF_INTERVALS: Final = ("var_", "grade_", "ungraded_", "wide_")
 
 
 class Amount(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,14 +134,15 @@ def totals(
         parts: Labelled, and rated where an amount needs it.
         by: Groups.
         amounts: What to sum.
-        intervals: False leaves the variances null, for who needs the values alone.
+        intervals: False leaves variances, grades and widths null, for who needs
+            the values alone.
     """
     import narwhals as nw
 
     groups = _groups(by, amounts)
     types = _types(by, amounts)
     common = [f"var_common_{a.name}" for a in amounts]
-    sums = {n: e for n, e in _sums(by, amounts).items() if intervals or not n.startswith("var_")}
+    sums = {n: e for n, e in _sums(by, amounts).items() if intervals or not n.startswith(_OF_INTERVALS)}
     typed = {n: (nw.col(n) if n in sums else nw.lit(None)).cast(kind) for n, kind in types.items()}
     unknown = {n: nw.lit(None).cast(_variance()) for n in common}
     values = parts.group_by(*groups).agg(**sums).with_columns(**typed, **unknown)

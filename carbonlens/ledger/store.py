@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,6 +24,8 @@ from carbonlens.ledger.location import is_address
 
 if TYPE_CHECKING:
     from carbonlens.ledger.activity import Kind, Row
+    from carbonlens.ledger.calendar import Calendar
+    from carbonlens.ledger.frames import View
     from carbonlens.ledger.holdings import Holdings
 
 __all__ = ["Ledger", "LedgerView", "sync_folder", "unwritable", "write_atomically"]
@@ -256,6 +258,31 @@ class Ledger:
         held = self.holdings()
         runs = sorted((r.run for r in held.records), key=lambda r: r.recorded_us)
         return LedgerView(runs=tuple(runs), findings=held.findings, unread_batches=held.unread_files)
+
+    def query(self, period: str | None = None, calendar: Calendar | None = None) -> View:
+        """Open the one view of a period, for the queries; use it in a ``with`` block.
+
+        Args:
+            period: For example ``2026Q3``; everything when ``None``.
+            calendar: In whose zone and fiscal year the period is meant.
+
+        Raises:
+            UsageError: If the text is no period.
+            MissingExtraError: If DuckDB or narwhals is not installed.
+        """
+        from carbonlens.ledger.reading import open_view
+
+        return open_view(self.path, period, calendar)
+
+    def to_pandas(self, period: str | None = None, calendar: Calendar | None = None) -> Any:  # noqa: ANN401  # pandas brings no types
+        """Return the runs of a period as a table; arguments as of ``query``.
+
+        Raises:
+            MissingExtraError: If pandas, DuckDB or narwhals is not installed.
+        """
+        from carbonlens.ledger.reading import to_pandas
+
+        return to_pandas(self.path, period, calendar)
 
     def unreadable(self, error: OSError) -> RecordError:
         """Return the error for a ledger that cannot be read, with the place and the mend."""

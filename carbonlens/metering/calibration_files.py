@@ -26,6 +26,7 @@ from carbonlens.domain.units import US_PER_S, Boundary
 from carbonlens.errors import UnwritableError
 from carbonlens.ledger.location import state_dir
 from carbonlens.metering.host import this_host
+from carbonlens.metering.plausible import MACHINE_W
 from carbonlens.signals.calibrate import Calibration
 from carbonlens.signals.cpu_curve import TWO_POINTS_SPREAD
 from carbonlens.signals.cpu_model import CpuCurve
@@ -79,9 +80,11 @@ class MachineCurve(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def makes_sense(self) -> bool:
-        """Whether full power lies above idle power, and both above nothing."""
+        """Whether full power lies above idle power, both above nothing and at most a machine's."""
         idle_w, full_w = self.idle_w.value, self.full_w.value
-        return self.threads > 0 and idle_w is not None and full_w is not None and 0 < idle_w < full_w
+        if idle_w is None or full_w is None:
+            return False
+        return self.threads > 0 and 0 < idle_w < full_w <= MACHINE_W
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,11 +26,17 @@ A counter that moves every 0.1 s says little of a window of 0.2 s; power read at
 same moments says more.
 """
 
-_WHOLES: Final = ("wall", "total")
+SHORTEST_TO_COMPARE_S: Final = 0.3
+"""Below three ticks of 0.1 s the narrower interval is but the one that saw less."""
+
+WHOLES: Final = ("wall", "total")
 """Components that hold others, the widest first."""
 
 _ALTERNATIVES: Final = frozenset({"cpu", "ram"})
 """Components that each sensor reads as a whole, under device names of its own."""
+
+_DECLARED: Final = ("external:", "datasheet:")
+"""Beginnings of the names of sensors that a user declared."""
 
 _PLAIN: Final[frozenset[str]] = frozenset({"cpu", "ram"})
 
@@ -56,18 +62,17 @@ def choose(parts: Sequence[Part], window_s: float) -> Choice:
         window_s: Length of the window.
     """
     best, others, notes = _one_method_each(parts, window_s)
-    wholes = {p.component: p for p in best if p.component in _WHOLES}
-    inner = [p for p in best if p.component not in _WHOLES]
+    wholes = {name: [p for p in best if p.component == name] for name in WHOLES}
+    inner = [p for p in best if p.component not in WHOLES]
     energy, left_out = _at_one_boundary(inner)
     others += left_out
-    for name in _WHOLES:
-        whole = wholes.get(name)
-        if whole is None:
+    for name, whole in wholes.items():
+        if not whole:
             continue
-        if _holds(whole, energy, window_s):
-            rest = [w for w in wholes.values() if w is not whole]
-            return Choice((whole,), (*energy, *rest, *others), (), tuple(notes), whole.info.boundary)
-        others.append(whole)
+        if all(_holds(p, energy, window_s) for p in whole) and len({p.info.boundary for p in whole}) == 1:
+            rest = [p for n, more in wholes.items() for p in more if n != name and p not in others]
+            return Choice(tuple(whole), (*energy, *rest, *others), (), tuple(notes), whole[0].info.boundary)
+        others += whole
     boundary: Boundary = energy[0].reading.boundary or "it" if energy else "it"
     missing = tuple(dict.fromkeys(p.component for p in left_out if p.component != "ram"))
     return Choice(tuple(energy), tuple(others), missing, tuple(notes), boundary)
@@ -76,8 +81,10 @@ def choose(parts: Sequence[Part], window_s: float) -> Choice:
 def _one_method_each(parts: Sequence[Part], window_s: float) -> tuple[list[Part], list[Part], list[Finding]]:
     """Return the best part of each device, the others, and which of them exclude each other."""
     groups: dict[tuple[str, str], list[Part]] = {}
+    # Nobody says which board a declared meter or datasheet is of: it stands for all of them.
+    declared = {p.component for p in parts if p.info.name.startswith(_DECLARED)} - set(WHOLES)
     for part in parts:
-        device = "" if part.component in _ALTERNATIVES else part.device
+        device = "" if part.component in _ALTERNATIVES | declared else part.device
         groups.setdefault((part.component, device), []).append(part)
     best: list[Part] = []
     others: list[Part] = []
@@ -103,7 +110,8 @@ def _beats(one: Sequence[Part], other: Sequence[Part], window_s: float) -> bool:
         return covers
     better = _grade(one) < _grade(other)
     sharp, dull = (one, other) if _grade(one) > _grade(other) else (other, one)
-    if _grade(one) != _grade(other) and {_grade(one), _grade(other)} <= {"B", "C"}:
+    long = window_s >= SHORTEST_TO_COMPARE_S
+    if long and _grade(one) != _grade(other) and {_grade(one), _grade(other)} <= {"B", "C"}:
         a, b = _relative_width(sharp), _relative_width(dull)
         if a is not None and b is not None and b > SHARPER * a:
             return sharp is one

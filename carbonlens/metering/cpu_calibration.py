@@ -18,6 +18,7 @@ from carbonlens.domain.units import Z_95
 from carbonlens.errors import MeasurementError
 from carbonlens.metering.calibration_files import MachineCurve
 from carbonlens.metering.cpu_load import STAT, FullLoad, cpu_time, load_between
+from carbonlens.metering.plausible import MACHINE_W
 from carbonlens.metering.sensors import Sensor, SensorInfo
 from carbonlens.metering.tally import Tally
 from carbonlens.signals.cpu_curve import KNEE, two_points
@@ -243,7 +244,7 @@ def by_hand(
         MeasurementError: If the watts tell no curve.
     """
     numbers = (idle_w, full_w)
-    if not all(math.isfinite(w) for w in numbers) or not 0 < idle_w < (1 - LEAST_RISE) * full_w:
+    if not all(math.isfinite(w) for w in numbers) or not 0 < idle_w < (1 - LEAST_RISE) * full_w <= MACHINE_W:
         raise MeasurementError(
             f"{idle_w:g} W idle and {full_w:g} W full tell no curve",
             mend="give the power of the whole machine at the plug, idle and with all threads busy",

@@ -21,6 +21,9 @@ from carbonlens.signals.cpu_curve import TDP_SHARES, TDP_SHARES_SPREAD
 from carbonlens.signals.cpu_model import CpuCurve
 
 _SHAPE: Final = f"{TDP_SHARES.idle:.0%} idle to {TDP_SHARES.full:.0%} full by public load profiles"
+MOST_TDP_W: Final = 2_000.0
+"""No package has more: AMD EPYC 9965 has 500 W (data sheet, 2024)."""
+
 _THREADS_A_CORE: Final = 2
 """Of EPYC and Threadripper, whose names alone state their cores."""
 
@@ -67,8 +70,11 @@ def stated_curve(tdp: Tdp, processor: Processor | None = None) -> CpuCurve | Non
         processor: Whose threads share it; this machine's by default.
 
     Returns:
-        ``None`` where nobody knows over how many threads the power spreads.
+        ``None`` where nobody knows over how many threads the power spreads, or where it
+        is no package's power.
     """
+    if not 0 < tdp.watts <= MOST_TDP_W:
+        return None
     threads = tdp.threads or package_threads(processor or this_processor(), tdp.name)
     if not threads:
         return None
@@ -116,6 +122,14 @@ def unusable_tdp(tdp: Tdp, processor: Processor | None = None) -> Finding | None
     """
     if stated_curve(tdp, processor) is not None:
         return None
+    if not 0 < tdp.watts <= MOST_TDP_W:
+        return Finding(
+            code="CL150",
+            severity="warning",
+            message=f"the TDP of {tdp.watts:g} W ({tdp.source}) is not used: no CPU package has it",
+            mend=f"declare the watts of one package as cpu_tdp_w, {MOST_TDP_W:g} at most",
+            subject="energy.cpu",
+        )
     return Finding(
         code="CL150",
         severity="warning",

@@ -85,8 +85,12 @@ def fallback_ledger() -> Path:
 
 
 def is_recorded(run_id: str, ledger: Path) -> bool:
-    """Tell whether a ledger holds a live run's record already."""
-    return any((ledger / "runs").glob(f"*/{run_id}.json"))
+    """Tell whether a ledger holds a live run's record already, in a file or a compacted month.
+
+    Raises:
+        OSError: If the ledger cannot be read.
+    """
+    return Ledger(ledger).holds(run_id)
 
 
 def _append(run: Run, ledger: Path) -> Run:

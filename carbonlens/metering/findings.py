@@ -30,14 +30,19 @@ def unknown_cpu_family(name: str | None, factor_95: float) -> Finding:
     )
 
 
-def whole_machine_counter(what: str) -> Finding:
-    """A counter of the whole machine also holds other work."""
+def whole_machine_counter(what: str, component: str = "cpu") -> Finding:
+    """A counter of the whole machine also holds other work.
+
+    Args:
+        what: The sensor.
+        component: Whose energy it tells.
+    """
     return Finding(
         code="CL103",
         severity="info",
         message=f"{what} counts the whole machine: other work meanwhile is in the figure",
         mend="keep the machine free of other work, or compare CPU time",
-        subject="energy.cpu",
+        subject=f"energy.{component}",
     )
 
 
@@ -54,12 +59,11 @@ def memory_unmeasured() -> Finding:
 
 def reading_incomplete(device: str, covered_s: float, window_s: float) -> Finding:
     """A source gave no valid reading for part of the window."""
+    what = "a lower bound" if covered_s > 0 else "unknown"
     return Finding(
         code="CL105",
         severity="warning",
-        message=(
-            f"{device} was read over {covered_s:.3g} s of {window_s:.3g} s: its energy is a lower bound"
-        ),
+        message=(f"{device} was read over {covered_s:.3g} s of {window_s:.3g} s: its energy is {what}"),
         mend="run the work again while the source can be read (`carbonlens doctor` says why it fails)",
         subject=device,
     )
@@ -163,6 +167,30 @@ def source_passed_over(name: str, component: str, covered_s: float, window_s: fl
         message=f"{name} {covered}: the {component} figure is that of {used} instead",
         mend="run the work again while the source can be read (`carbonlens doctor` says why it fails)",
         subject=f"energy.{component}",
+    )
+
+
+def source_beside(name: str, component: str, used: str) -> Finding:
+    """A declared source told of all the window, and another is better evidence."""
+    return Finding(
+        code="CL119",
+        severity="info",
+        message=f"{name} was read and is not in the total, it stands beside: "
+        f"the {component} figure is that of {used}, which is better evidence",
+        mend="`carbonlens doctor` lists the sources and their grades",
+        subject=name,
+    )
+
+
+def no_time_used() -> Finding:
+    """No CPU time was seen: less than the kernel's clock tells, or nothing ran."""
+    return Finding(
+        code="CL158",
+        severity="warning",
+        message="no CPU time was seen in the window: it is less than the clock tells, or nothing ran; "
+        "its energy is unknown",
+        mend="repeat the work within one window, or see whether it started",
+        subject="energy.cpu",
     )
 
 

@@ -9,8 +9,10 @@ recovered without it.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
+import resource
 import threading
 import zlib
 from collections.abc import Iterable
@@ -118,14 +120,14 @@ class JournalWriter:
         header: First line.
 
     Raises:
-        OSError: If the file cannot be made.
+        OSError: If the file cannot be made, or the process is short of files.
         TypeError, ValueError, OverflowError: If the header holds what JSON cannot;
             then there is no file.
     """
 
     def __init__(self, folder: Path, header: Header) -> None:
         """Make the file under a hidden name, and show it once the header is in."""
-        content = encode_line(header) * _HEADER_COPIES
+        content = encode_header(header)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = threading.Lock()
         self.path = folder / f"{header.run.run_id}{SUFFIX}"
@@ -135,6 +137,7 @@ class JournalWriter:
             hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600
         )
         try:
+            _leave_enough(self._handle)
             _write_all(self._handle, content)
             hidden.rename(self.path)
         except BaseException:
@@ -208,6 +211,16 @@ def this_writer() -> Writer:
     )
 
 
+def _leave_enough(handle: int) -> None:
+    """Raise OSError when half the files that this process may open are open: the rest are the work's.
+
+    The system gives the lowest free number, so that the number tells how many are taken.
+    """
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and handle >= most // 2:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
 def _write_all(handle: int, content: bytes) -> None:
     """Write everything: a disk that is nearly full takes a part first, and refuses the rest."""
     while content:
@@ -218,6 +231,14 @@ def encode_line(record: Header | Look) -> bytes:
     """Return one line of the journal, newline included."""
     body = msgspec.json.encode(record)
     return b"%s%08x%s%s}\n" % (_PREFIX, zlib.crc32(body), _MIDDLE, body)
+
+
+def encode_header(header: Header) -> bytes:
+    """Return the header as it begins a journal: twice, each followed by an empty line.
+
+    A damaged line break joins a line with its neighbour, which may be no copy.
+    """
+    return (encode_line(header) + b"\n") * _HEADER_COPIES
 
 
 def decode_line(line: bytes) -> Header | Look | None:
@@ -254,7 +275,7 @@ def read_header(path: Path) -> Header | None:
         OSError: If the file cannot be read.
     """
     with path.open("rb") as stream:
-        for line in itertools.islice(stream, _HEADER_COPIES):
+        for line in itertools.islice(stream, 2 * _HEADER_COPIES):
             record = decode_line(line.rstrip(b"\n"))
             if isinstance(record, Header):
                 return record

@@ -95,6 +95,24 @@ class Lineage:
             _context.set(entry.outer)
         return entry.overlapped
 
+    def leave_inherited(self, run_id: str, parent: str | None) -> None:
+        """Leave a run that this process was forked off in: what follows is no part of it.
+
+        Args:
+            run_id: The run, which goes on in the process that began it.
+            parent: What that run is part of.
+        """
+        with self._lock:
+            if self._forked_in == run_id:
+                self._forked_in = parent
+            if self._outside == run_id:
+                self._outside = parent
+            if os.environ.get(VARIABLE) == run_id:
+                if parent is None:
+                    del os.environ[VARIABLE]
+                else:
+                    os.environ[VARIABLE] = parent
+
     def _ancestors(self, run_id: str | None) -> set[str]:
         found: set[str] = set()
         while run_id is not None and run_id not in found:

@@ -8,13 +8,15 @@ from decimal import Decimal
 
 import msgspec
 
+from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.grades import MODEL_FACTOR_95
 from carbonlens.domain.run import Reading
 from carbonlens.domain.units import Z_95
 from carbonlens.metering import findings
+from carbonlens.metering.gained import WHOLE_SHARE, Gained, Step
+from carbonlens.metering.plausible import MACHINE_W, impossible, most_w
 from carbonlens.metering.sensors import Channel, SensorInfo
-from carbonlens.metering.tally import WHOLE_SHARE, Gained, Step
 from carbonlens.signals.agreement import implausible
 from carbonlens.signals.cpu_model import MICROJOULE, CpuCurve, cpu_energy
 
@@ -61,7 +63,9 @@ def parts_of(
     for channel, gain in zip(info.channels, gained, strict=True):
         if gain.amount is None:
             continue
-        if info.unit == "s":
+        if _fault(info, channel, gain) is not None:
+            reading, at_device = _nothing_known(info, channel, gain), None
+        elif info.unit == "s":
             reading, at_device = _modelled(info, channel, gain)
         else:
             reading, at_device = _measured(info, channel, gain, window_s, shares.get(channel.device)), None
@@ -94,12 +98,9 @@ def _part(  # the pieces of one record
     window_s: float,
 ) -> Part:
     said = [_named(f, channel.device) for f in gain.findings]
-    impossible = None
-    if info.unit != "s" and channel.rated_w is not None:
-        impossible = implausible(reading.estimate, gain.covered_s, channel.rated_w)
-    if impossible is not None:
-        said.append(_named(impossible, channel.device))
-        reading = msgspec.structs.replace(reading, energy_j=None, state="unknown", grade=None)
+    fault = _fault(info, channel, gain)
+    if fault is not None:
+        said.append(_named(fault, channel.device))
     elif gain.covered_s < WHOLE_SHARE * window_s:
         said.append(findings.reading_incomplete(channel.device, gain.covered_s, window_s))
         reading = msgspec.structs.replace(reading, state="unbounded")
@@ -116,20 +117,40 @@ def _part(  # the pieces of one record
     )
 
 
+def _fault(info: SensorInfo, channel: Channel, gain: Gained) -> Finding | None:
+    """Return why what was gained is no figure; ``None`` if it is one."""
+    amount = gain.amount or 0.0
+    if info.unit != "s":
+        fault = impossible(amount, gain.covered_s, most_w(info, channel))
+        if fault is None and channel.rated_w is not None:
+            joules = Estimate(value=amount, unit="J")
+            fault = implausible(joules, gain.covered_s, channel.rated_w)
+        return fault
+    if info.curve is None:
+        return None
+    if not amount and info.scope == "process":
+        return findings.no_time_used()
+    watts = max(c.full_w_per_thread for c in (info.curve, info.device_curve) if c is not None)
+    return impossible(amount * watts, gain.covered_s, MACHINE_W)
+
+
+def _nothing_known(info: SensorInfo, channel: Channel, gain: Gained) -> Reading:
+    return Reading(
+        component=channel.component,
+        energy_j=None,
+        boundary=info.boundary,
+        grade=None,
+        method=info.method,
+        state="unknown",
+        devices=(channel.device,) if info.scope != "process" else (),
+        covered_s=gain.covered_s,
+    )
+
+
 def _modelled(info: SensorInfo, channel: Channel, gain: Gained) -> tuple[Reading, Reading | None]:
     """Return the energy of seconds in use on the sensor's curves."""
     if info.curve is None:
-        unknown = Reading(
-            component=channel.component,
-            energy_j=None,
-            boundary=info.boundary,
-            grade=None,
-            method=info.method,
-            state="unknown",
-            devices=(channel.device,),
-            covered_s=gain.covered_s,
-        )
-        return unknown, None
+        return _nothing_known(info, channel, gain), None
     at_device = None
     if info.device_curve is not None:
         at_device = _on_curve(info, channel, gain, info.device_curve)

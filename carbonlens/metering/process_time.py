@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import os
 import resource
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -31,6 +32,7 @@ _WALK_SHARE: Final = 0.005
 """A walk is not repeated before two hundred times its own duration has passed."""
 
 _PARENT_FIELD: Final = 1
+_SESSION_FIELD: Final = 3
 
 
 class _Process(NamedTuple):
@@ -40,6 +42,64 @@ class _Process(NamedTuple):
     parent: int
     used_s: float
     waited_s: float
+    session: int = 0
+
+
+class _LeftOut:
+    """Children that are no part of the work, such as a meter's program, and what they used.
+
+    The lock keeps the seconds of one that is being waited for from being seen twice
+    or not at all.
+    """
+
+    def __init__(self) -> None:
+        self.pids: set[int] = set()
+        self.used_s = 0.0
+        self.lock = threading.Lock()
+
+    def after_fork(self) -> None:
+        # They are the parent's children, and its thread may have held the lock.
+        self.__init__()  # type: ignore[misc]
+
+
+_LEFT_OUT: Final = _LeftOut()
+os.register_at_fork(after_in_child=_LEFT_OUT.after_fork)
+
+
+def leave_out(pid: int) -> None:
+    """Say that a child, with all it starts in its session, is no part of the work.
+
+    Whoever started it waits for it by ``wait_left_out``, and in no other way.
+
+    Args:
+        pid: The child, which leads a session of its own.
+    """
+    _LEFT_OUT.pids.add(pid)
+
+
+def wait_left_out(pid: int) -> int | None:
+    """Return the exit code of a child that was left out, as ``subprocess`` gives it.
+
+    Returns:
+        ``None`` while it runs; 0 if somebody else has waited for it.
+    """
+    with _LEFT_OUT.lock:
+        try:
+            ended, status, usage = os.wait4(pid, os.WNOHANG)
+        except ChildProcessError:
+            _LEFT_OUT.pids.discard(pid)
+            return 0
+        if ended != pid:
+            return None
+        _LEFT_OUT.pids.discard(pid)
+        _LEFT_OUT.used_s += usage.ru_utime + usage.ru_stime
+    return os.waitstatus_to_exitcode(status)
+
+
+def _waited_for_s() -> float:
+    """Return CPU seconds of the children that were waited for and that do the work."""
+    with _LEFT_OUT.lock:
+        return _rusage_s(resource.RUSAGE_CHILDREN) - _LEFT_OUT.used_s
 
 
 class TreeClock:
@@ -76,13 +136,15 @@ class TreeClock:
         # Reaped children first: one that ends in between is missed until the next
         # look, where the other order would count it twice for ever. For the same
         # reason an old walk is never added to a new reading.
-        waited_s = _rusage_s(resource.RUSAGE_CHILDREN)
+        waited_s = _waited_for_s()
         used = waited_s
         if self._include_self:
             used += _rusage_s(resource.RUSAGE_SELF)
         begin = time.monotonic()
         if edge or begin >= self._next_walk:
-            living = _descendants(self._pid, _PROC, self._seen)
+            # Nearly all programs have no child most of the time: one call says so, a walk takes many.
+            alone = not self._seen and _is_childless()
+            living = {} if alone else _descendants(self._pid, _PROC, self._seen)
             self._left_s += self._lost_since(living)
             self._seen, self._seen_waited_s = living, waited_s
             used += sum(p.used_s for p in living.values())
@@ -114,9 +176,23 @@ class TreeClock:
         if heir is None:
             return 0.0
         if heir == self._pid:
-            return _rusage_s(resource.RUSAGE_CHILDREN) - self._seen_waited_s
+            return _waited_for_s() - self._seen_waited_s
         before, now = self._seen[heir], _process(heir, _PROC)
         return now.waited_s - before.waited_s if now is not None and _is_same(now, before) else math.inf
+
+
+def _is_childless() -> bool:
+    """Tell whether this process surely has no child, alive or waiting to be reaped; changes nothing."""
+    waitid = getattr(os, "waitid", None)
+    if waitid is None:
+        return False
+    try:
+        waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def living_descendants_s(pid: int, proc: Path = _PROC) -> float:
@@ -139,13 +215,16 @@ def _descendants(pid: int, proc: Path, known: Mapping[int, _Process] | None = No
     found: dict[int, _Process] = {}
     waiting: list[int] = [pid]
     looked_for = {pid}
+    left_out = frozenset(_LEFT_OUT.pids)
 
     def take(candidates: Iterable[int], known: Mapping[int, _Process]) -> None:
         for child in candidates:
-            if child in looked_for:
+            if child in looked_for or child in left_out:
                 continue
             process = _process(child, proc)
-            if process is not None and (child not in known or _is_same(process, known[child])):
+            if process is None or process.session in left_out:
+                continue
+            if child not in known or _is_same(process, known[child]):
                 looked_for.add(child)
                 found[child] = process
                 waiting.append(child)
@@ -165,7 +244,8 @@ def _process(pid: int, proc: Path) -> _Process | None:
         return None
     # Fields 14 to 17 of proc(5): utime, stime, cutime, cstime.
     own, waited = (sum(map(int, part)) * _TICK_S for part in (fields[11:13], fields[13:15]))
-    return _Process(fields[START_FIELD], int(fields[_PARENT_FIELD]), own + waited, waited)
+    session = int(fields[_SESSION_FIELD])
+    return _Process(fields[START_FIELD], int(fields[_PARENT_FIELD]), own + waited, waited, session)
 
 
 def _is_same(one: _Process | None, other: _Process) -> bool:
@@ -176,11 +256,14 @@ def _is_same(one: _Process | None, other: _Process) -> bool:
 def children(pid: int, proc: Path = _PROC) -> list[int]:
     """Return the direct children of a process, dead ones nobody has waited for included.
 
+    Those that are no part of the work (``leave_out``) are not among them.
+
     Args:
         pid: The parent.
         proc: The process file system.
     """
-    return _listed_children(pid, proc) if _lists_children(proc) else _by_parent(proc).get(pid, [])
+    found = _listed_children(pid, proc) if _lists_children(proc) else _by_parent(proc).get(pid, [])
+    return [child for child in found if child not in _LEFT_OUT.pids]
 
 
 def process_cpu_s(pid: int, proc: Path = _PROC) -> float | None:

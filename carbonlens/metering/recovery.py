@@ -13,6 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -113,7 +114,8 @@ def _journals(folder: Path | None) -> Iterator[Path]:
     except OSError:
         return
     for entry in entries:
-        if entry.name.startswith("."):
+        # A pipe of that name would hold its reader for ever.
+        if entry.name.startswith(".") or not entry.is_file(follow_symlinks=False):
             continue
         if entry.name.endswith(SUFFIX) or (_CLAIM in entry.name and _claimer_is_gone(entry.name)):
             yield Path(entry.path)
@@ -141,6 +143,11 @@ def _seal(path: Path) -> list[Deposit | Path]:
     except (ArithmeticError, LookupError, TypeError, ValueError):
         # A value that no writer of ours would write: it will not be better next time.
         return [_move_aside(claimed)]
+    except OSError:
+        # Given back: the claim of this process would keep the others off.
+        with suppress(OSError):
+            claimed.rename(claimed.with_name(_plain(claimed.name)))
+        raise
 
 
 def _is_plausible(header: Header, journal: Journal) -> bool:

@@ -16,17 +16,22 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import HourEnergy, Reading
 from carbonlens.domain.units import US_PER_S, Z_95, Boundary
 from carbonlens.metering import findings
-from carbonlens.metering.choice import Choice, choose
+from carbonlens.metering.choice import ENOUGH_SHARE, WHOLES, Choice, choose
+from carbonlens.metering.gained import Gained
 from carbonlens.metering.hours import by_hour
 from carbonlens.metering.parts import Part, parts_of, shares_of
+from carbonlens.metering.plausible import AT_FAULT
 from carbonlens.metering.sensors import Channel, SensorInfo
-from carbonlens.metering.tally import Gained, Tally, is_understood
+from carbonlens.metering.tally import Tally, is_understood
 
 Values = tuple[float | None, ...] | None
 """One sensor's reading: a value a channel, nothing when it was not asked, ``None`` when it failed."""
 
 _OWN_SHARE_OF_NOTE: Final = 0.99
 """Share of a device's activity below which others are said to have used it too."""
+
+_DECLARED: Final = frozenset({"external", "ipmi", "redfish", "powermetrics", "datasheet"})
+"""Sensors that a user declares: one that is not in the total is named, whatever the reason."""
 
 
 class Sample(msgspec.Struct, frozen=True, array_like=True):
@@ -122,19 +127,33 @@ def seal_tally(
     notes = [f for p in found.energy for f in p.findings]
     notes += _remarks(found.energy, hardware)
     notes += _passed_over(sensors, parts, found, window_s)
+    notes += _at_fault(sensors, gained)
     notes += found.findings
-    more, said = _unknown(found, window_s, unmeasured, sensors)
+    silent = _silent(found, sensors)
+    more, said = _unknown(found, window_s, unmeasured, silent)
     return Sealed(
         readings=(*readings, *more),
         beside=tuple(p.reading for p in found.beside),
         hours=_added([h for p in found.energy for h in _hours(p, start_us)]),
         findings=(*_once(notes), *said),
         cpu_s=_cpu_s(sensors, gained),
-        covered_s=min((p.covered_s for p in found.energy), default=0.0),
+        # Of a device that should have told something and did not, all the time was lost.
+        covered_s=0.0 if silent else min((p.covered_s for p in found.energy), default=0.0),
         devices=tuple(
             dict.fromkeys(p.device for p in (*found.energy, *found.beside) if p.component in {"gpu", "npu"})
         ),
     )
+
+
+def _at_fault(sensors: Sequence[SensorInfo], gained: Sequence[Sequence[Gained]]) -> list[Finding]:
+    """Return what must be said of devices of which no reading can be true."""
+    return [
+        msgspec.structs.replace(f, message=f"{channel.device}: {f.message}")
+        for info, mine in zip(sensors, gained, strict=True)
+        for channel, gain in zip(info.channels, mine, strict=True)
+        for f in gain.findings
+        if gain.amount is None and f.code == AT_FAULT
+    ]
 
 
 def _cpu_s(sensors: Sequence[SensorInfo], gained: Sequence[Sequence[Gained]]) -> float | None:
@@ -145,7 +164,7 @@ def _cpu_s(sensors: Sequence[SensorInfo], gained: Sequence[Sequence[Gained]]) ->
 
 
 def _unknown(
-    found: Choice, window_s: float, unmeasured: Sequence[str], sensors: Sequence[SensorInfo]
+    found: Choice, window_s: float, unmeasured: Sequence[str], silent: Sequence[Channel]
 ) -> tuple[list[Reading], list[Finding]]:
     """Return a reading of nothing known for each thing that is there and has no figure."""
     readings: list[Reading] = []
@@ -160,7 +179,7 @@ def _unknown(
     for component in found.missing:
         readings.append(_nothing_known(component, "known at another boundary only", found.boundary))
         notes.append(findings.at_another_boundary(component, found.boundary))
-    for channel in () if whole else _silent(found, sensors):
+    for channel in silent:
         readings.append(_nothing_known(channel.component, "no reading", found.boundary, channel.device))
         notes.append(findings.reading_incomplete(channel.device, 0.0, window_s))
     for what in () if whole else unmeasured:
@@ -173,13 +192,15 @@ def _silent(found: Choice, sensors: Sequence[SensorInfo]) -> list[Channel]:
     """Return devices that a sensor should have told of and none did.
 
     Processors and memory are read by one sensor alone; where another stands in for
-    it, nothing is missing.
+    it, nothing is missing; nor is it within what a meter at the wall holds.
     """
+    if any(p.component == "wall" for p in found.energy):
+        return []
     seen = {p.device for p in (*found.energy, *found.beside)}
     used = {(p.component, p.info.name) for p in found.energy}
     silent: dict[str, Channel] = {}
     for info in sensors:
-        for channel in info.channels if info.kind in {"cumulative", "instant", "average"} else ():
+        for channel in info.channels if info.kind != "use" else ():
             awaited = (channel.component, info.name) in used or channel.component in {"gpu", "npu"}
             if awaited and channel.device not in seen:
                 silent.setdefault(channel.device, channel)
@@ -193,13 +214,15 @@ def _holds_memory(found: Choice) -> bool:
 def _passed_over(
     sensors: Sequence[SensorInfo], parts: Sequence[Part], found: Choice, window_s: float
 ) -> list[Finding]:
-    """Name the sources of better grade than the chosen, and those that cannot be used."""
+    """Name the sources of better grade than the chosen, the declared ones, and those of no use."""
     notes: list[Finding] = []
     for info in sensors:
         if not is_understood(info):
             notes.append(findings.source_not_understood(info.name, info.kind, info.unit))
             continue
-        for used in found.energy:
+        said = _left_beside(info, parts, found, window_s)
+        notes += said
+        for used in found.energy if not said else ():
             if used.info is info or info.kind == "use" or not _is_better(info, used):
                 continue
             mine = [p for p in parts if p.info is info and p.component == used.component]
@@ -209,7 +232,26 @@ def _passed_over(
             notes.append(
                 findings.source_passed_over(info.name, used.component, covered_s, window_s, used.info.name)
             )
-    return notes
+    # What is said of a reading at fault is said although another stands in for it.
+    return notes + [f for p in found.beside if p.reading.energy_j is None for f in p.findings]
+
+
+def _left_beside(info: SensorInfo, parts: Sequence[Part], found: Choice, window_s: float) -> list[Finding]:
+    """Name a declared source, or a meter of all the machine or module, that is not in the total."""
+    declared = info.name.partition(":")[0] in _DECLARED
+    component = next((c.component for c in info.channels if declared or c.component in WHOLES), None)
+    if component is None or not found.energy or any(p.info is info for p in found.energy):
+        return []
+    used = next((p for p in found.energy if p.component == component), found.energy[0])
+    if used.component == WHOLES[0] and not declared:
+        return []  # The meter at the plug holds it.
+    told = [
+        p for p in parts if p.info is info and p.component == component and p.reading.energy_j is not None
+    ]
+    covered_s = max((p.covered_s for p in told), default=0.0)
+    if covered_s < ENOUGH_SHARE * window_s:
+        return [findings.source_passed_over(info.name, component, covered_s, window_s, used.info.name)]
+    return [findings.source_beside(info.name, component, used.info.name)] if declared else []
 
 
 def _is_better(info: SensorInfo, used: Part) -> bool:
@@ -230,7 +272,7 @@ def _remarks(chosen: Sequence[Part], hardware: str | None) -> list[Finding]:
             factor = math.exp(Z_95 * curve.relative_sigma)
             remarks.append(findings.unknown_cpu_family(hardware, factor))
         if info.scope == "machine" or info.whole_machine:
-            remarks.append(findings.whole_machine_counter(info.name))
+            remarks.append(findings.whole_machine_counter(info.name, part.component))
         if reading.own_share is not None and reading.own_share < _OWN_SHARE_OF_NOTE and not reading.divided:
             remarks.append(findings.device_shared(part.device, reading.own_share))
     return remarks

@@ -58,6 +58,8 @@ class Session:
         self.run = run
         self.recorder = recorder or Recorder()
         self._sensors = tuple(_patient(s) if s.may_block else s for s in watch.sensors)
+        order = sorted(range(len(self._sensors)), key=lambda k: hasattr(self._sensors[k], "ask"))
+        self._quick_first, self._slow_first = tuple(order), tuple(reversed(order))
         self._unmeasured = watch.unmeasured
         self._of_children = watch.of_children
         self._infos = tuple(s.info for s in watch.sensors)
@@ -198,10 +200,13 @@ class Session:
                 continue
 
     def _look(self, *, edge: bool) -> None:
-        values, times_ns = self._values(edge=edge)
-        now_ns = time.monotonic_ns()
-        if self._last_us is None:
-            # The window begins with the first readings, whatever they took.
+        first = self._last_us is None
+        begin_ns = time.monotonic_ns()
+        values, times_ns = self._values(edge=edge, first=first)
+        # The window ends before the last readings, and begins after the first, whatever
+        # they took: the work does not run meanwhile.
+        now_ns = begin_ns if edge and not first else time.monotonic_ns()
+        if first:
             self._start_ns = now_ns
         t_us = (now_ns - self._start_ns) // 1000
         skew = tuple((t - now_ns) // 1000 for t in times_ns)
@@ -210,7 +215,7 @@ class Session:
             t_us=t_us,
             values=values,
             rss_bytes=rss,
-            skew_us=skew if min(skew, default=0) < -_SKEW_US else None,
+            skew_us=skew if max(map(abs, skew), default=0) > _SKEW_US else None,
         )
         self._last_us = max(t_us, self._last_us or 0)
         self._sampled_peak = max(filter(None, (rss, self._sampled_peak)), default=None)
@@ -224,20 +229,27 @@ class Session:
         self._rss_ns = now_ns
         return process_time.rss_bytes()
 
-    def _values(self, *, edge: bool) -> tuple[tuple[Values, ...], list[int]]:
+    def _values(self, *, edge: bool, first: bool) -> tuple[tuple[Values, ...], list[int]]:
         """Read the sensors that are due; return their values, and when each was read."""
-        values: list[Values] = []
-        times_ns: list[int] = []
-        for place, sensor in enumerate(self._sensors):
+        values: list[Values] = [()] * len(self._sensors)
+        times_ns = [time.monotonic_ns()] * len(self._sensors)
+        for sensor in self._sensors if edge else ():
+            # All that may hang are asked first, so that the work waits once for them and not for each.
+            ask = getattr(sensor, "ask", None)
+            if ask is not None:
+                ask(edge=True)
+        # Those that answer at once are read where the window begins or ends.
+        for place in self._slow_first if first else self._quick_first:
+            sensor = self._sensors[place]
             begin_ns = time.monotonic_ns()
             rested = begin_ns - self._read_ns[place] >= sensor.rest_s * 1e9
             if edge or rested:
                 self._read_ns[place] = begin_ns
-                values.append(_read(sensor, edge=edge))
-            else:
-                values.append(())
+                values[place] = _read(sensor, edge=edge)
             # A slow driver takes its figure somewhere between the call and its end.
-            times_ns.append((begin_ns + time.monotonic_ns()) // 2)
+            between_ns = (begin_ns + time.monotonic_ns()) // 2
+            told_ns: int | None = getattr(sensor, "read_at_ns", None) if values[place] else None
+            times_ns[place] = between_ns if told_ns is None else told_ns
         return tuple(values), times_ns
 
     def _write(self, sample: Sample) -> None:
@@ -271,7 +283,16 @@ class Session:
         if self._journal is not None:
             self._journal.close()
 
+    def _describe_anew(self) -> None:
+        """Have the tally know how often meters told something, where nobody declared it."""
+        for place, sensor in enumerate(self._sensors):
+            seen_s = getattr(sensor, "seen_period_s", None)
+            if seen_s is not None:
+                info = msgspec.structs.replace(self._infos[place], update_period_s=seen_s)
+                self._tally.describe(place, info)
+
     def _sealed_run(self, status: RunStatus, error: str | None, exit_code: int | None) -> Run:
+        self._describe_anew()
         window_us = self._last_us or 0
         sealed = seal_tally(
             self._tally,

@@ -16,10 +16,21 @@ from typing import Final, Protocol
 
 import msgspec
 
-from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import US_PER_S
+from carbonlens.metering.gained import (
+    Gained,
+    Step,
+    only_impossible,
+    reset_of,
+    stretches_of,
+    summed,
+    whole_if_near,
+    within,
+    wrapped,
+)
 from carbonlens.metering.pace import period_s
-from carbonlens.metering.sensors import Channel, SensorInfo
+from carbonlens.metering.plausible import TICK_S, most_w
+from carbonlens.metering.sensors import VOID, Channel, SensorInfo
 from carbonlens.signals.calibrate import Calibration
 from carbonlens.signals.counters import difference
 from carbonlens.signals.integral import Integral
@@ -37,38 +48,15 @@ _SETTLED_US: Final = 2 * US_PER_S
 
 _CONTEXT_US: Final = 5 * US_PER_S
 
-_EDGE_US: Final = 50_000
-"""An edge reading is this near to its edge, at most: nobody waits longer for one."""
 
-WHOLE_SHARE: Final = 0.99
-"""Share of the window from which a reading is taken as complete."""
+_MOST_COUNTED: Final = 1e14
+"""No counter holds more: it is a megawatt for three years."""
 
-_OF_THE_PART: Final = frozenset({"CL120", "CL121", "CL127"})
-"""Findings about one stretch's length and cover; the whole window has its own."""
+_MOST_THREADS: Final = 1e5
+"""What seconds in use gain in a second at most: they are of many threads at once."""
 
-Step = tuple[int, int, float]
-"""From, to (microseconds since the start) and what was gained."""
 
 _SIGNAL_KIND: Final[dict[str, Kind]] = {"cumulative": "counter", "instant": "instant", "average": "average"}
-
-
-class Gained(msgspec.Struct, frozen=True, kw_only=True):
-    """What one channel gained over the window.
-
-    Attributes:
-        amount: Joules or seconds; ``None`` when no reading tells.
-        covered_s: Seconds of the window that readings stand for.
-        u_random: One sigma of the window's own error, in the amount's unit.
-        u_common: One sigma of the error all readings of this device share.
-        steps: Where in the window it was gained, in time order.
-    """
-
-    amount: float | None
-    covered_s: float
-    u_random: float = 0.0
-    u_common: float = 0.0
-    steps: tuple[Step, ...] = ()
-    findings: tuple[Finding, ...] = ()
 
 
 class ChannelTally(Protocol):
@@ -80,6 +68,10 @@ class ChannelTally(Protocol):
 
     def finish(self, window_us: int) -> Gained:
         """Return what was gained from 0 to the end of the window."""
+        ...
+
+    def describe(self, info: SensorInfo) -> None:
+        """Take a better description of the sensor, before ``finish``."""
         ...
 
 
@@ -100,29 +92,78 @@ class CounterTally:
         self._last: tuple[int, float] | None = None
         self._unrolled = 0.0
         self._wraps = 0
+        self._failed_first = False
+        self._failed_since = False
+        self._jumped: tuple[int, float] | None = None
+        self._void = False
+        self._refused = 0
+        self._most_w = most_w(info, channel) if info.unit == "J" else _MOST_THREADS
         calibration = _usable_calibration(channel) if info.unit == "J" else None
         # Of a calibration a counter takes the gain alone (metering.calibrations).
         self._factor = 1.0 if calibration is None else calibration.gain.value or 1.0
 
     def add(self, t_us: int, value: float | None) -> None:
         """Take a reading; a failed one costs nothing as long as a later one comes."""
-        if value is None or not math.isfinite(value):
+        # Neither NaN nor infinity passes.
+        if value is None or not 0 <= value <= _MOST_COUNTED:
+            self._void = self._void or value == VOID
+            self._refused += value is not None
+            self._fail()
             return
         begins = self._last is None
         if self._last is not None:
             if t_us <= self._last[0]:
                 return
-            gain = difference(self._last[1], value, self._channel.max_range)
+            gain = self._gain(self._last, t_us, value)
+            if gain is not None and math.isinf(gain):
+                gain = self._gain_since_jump(t_us, value)
+                if gain is None:
+                    self._jumped = (t_us, value)
+                    self._refused += 1
+                    self._fail()
+                    return
             if gain is None:
                 self._break_off()
                 begins = True
             else:
                 self._wraps += value < self._last[1]
                 self._unrolled += gain * self._factor
-        self._last = (t_us, value)
+        self._last, self._jumped = (t_us, value), None
+        self._failed_since = False
         self._recent.append((t_us, self._unrolled, begins))
         while self._recent[0][0] < t_us - NEAR_US:
             self._keep(*self._recent.popleft())
+
+    def _fail(self) -> None:
+        if self._last is None:
+            self._failed_first = True
+        self._failed_since = True
+
+    def describe(self, info: SensorInfo) -> None:
+        """Take a better description of the sensor."""
+        self._info = info
+
+    def _gain(self, since: tuple[int, float], t_us: int, value: float) -> float | None:
+        """Return what was gained; ``None`` after a reset, infinity where it is more than can be."""
+        gain = difference(since[1], value, self._channel.max_range)
+        most = self._most_w * max((t_us - since[0]) / US_PER_S, TICK_S)
+        return math.inf if gain is not None and gain > most else gain
+
+    def _gain_since_jump(self, t_us: int, value: float) -> float | None:
+        """Return what was gained since an impossible reading that this one goes on from.
+
+        One such reading alone is at fault and left out; two in a row are a counter that
+        was set: what it gained when it jumped is not known.
+        """
+        if self._jumped is None or t_us <= self._jumped[0]:
+            return None
+        gain = self._gain(self._jumped, t_us, value)
+        if gain is None or math.isinf(gain):
+            return None
+        self._break_off()
+        self._last = self._jumped
+        self._recent.append((self._jumped[0], self._unrolled, True))
+        return gain
 
     def _break_off(self) -> None:
         """Mark that what was gained between the last reading and the next is not known."""
@@ -137,27 +178,30 @@ class CounterTally:
 
     def finish(self, window_us: int) -> Gained:
         """Return the sum of the known differences inside the window."""
-        readings = [*self._kept, *((t, j) for t, j, _ in self._recent)]
-        parts = [p for p in _unbroken(readings) if len(p) > 1]
-        if not parts:
+        if self._void:
             return Gained(amount=None, covered_s=0.0)
+        readings = [*self._kept, *((t, j) for t, j, _ in self._recent)]
+        parts = [within(p, window_us) for p in stretches_of(readings) if len(p) > 1]
+        if not parts:
+            return Gained(amount=None, covered_s=0.0, findings=only_impossible(self._refused))
         lost_us = sum(b[0][0] - a[-1][0] for a, b in pairwise(parts))
-        noted = list(_wrapped(self._wraps))
-        if len(_unbroken(readings)) > 1:
-            noted.append(_reset(len(_unbroken(readings)) - 1, lost_us))
+        noted = list(wrapped(self._wraps))
+        if len(stretches_of(readings)) > 1:
+            noted.append(reset_of(len(stretches_of(readings)) - 1, lost_us))
         steps = tuple((a[0], b[0], b[1] - a[1]) for part in parts for a, b in pairwise(part))
+        unbroken = len(parts) == 1 and not (self._failed_first or self._failed_since)
         if self._info.unit != "J":
             covered_us = float(sum(b - a for a, b, _ in steps))
             return Gained(
                 amount=math.fsum(s[2] for s in steps),
-                covered_s=_whole_if_near(readings, covered_us, window_us) / US_PER_S,
+                covered_s=whole_if_near(readings, covered_us, window_us, unbroken) / US_PER_S,
                 steps=steps,
                 findings=tuple(noted),
             )
         sensor = signal_sensor(self._info, self._channel, 0.0)
         integrals = [integrate_counter(p, p[0][0], p[-1][0], sensor) for p in parts]
-        merged = _merged(integrals, steps, noted)
-        whole_us = _whole_if_near(readings, merged.covered_s * US_PER_S, window_us, len(parts))
+        merged = summed(integrals, steps, noted)
+        whole_us = whole_if_near(readings, merged.covered_s * US_PER_S, window_us, unbroken)
         return msgspec.structs.replace(merged, covered_s=whole_us / US_PER_S)
 
 
@@ -177,12 +221,21 @@ class PowerTally:
         self._from_us = 0
         self._integrals: list[Integral] = []
         self._steps: list[Step] = []
+        self._most_w = most_w(info, channel)
+        self._refused = 0
+
+    def describe(self, info: SensorInfo) -> None:
+        """Take a better description of the sensor."""
+        self._info = info
 
     def add(self, t_us: int, value: float | None) -> None:
         """Take a sample; the time a failed one stood for is not covered."""
         if self._samples and t_us <= self._samples[-1][0]:
             return
-        self._samples.append((t_us, None if value is None or not math.isfinite(value) else value))
+        # Neither NaN nor infinity passes.
+        possible = value is not None and 0 <= value <= self._most_w
+        self._refused += value is not None and not possible
+        self._samples.append((t_us, value if possible else None))
         while t_us >= self._from_us + CHUNK_US + _SETTLED_US:
             self._close(self._from_us + CHUNK_US)
 
@@ -198,14 +251,19 @@ class PowerTally:
         self._integrals.append(found)
         if found.estimate.value is not None:
             self._steps.append((self._from_us, to_us, found.estimate.value))
-        self._samples = [s for s in self._samples if s[0] >= to_us - _CONTEXT_US]
+        # The last sample before holds on, however long ago it was taken.
+        last_us = max((t for t, _ in self._samples if t <= to_us), default=to_us)
+        self._samples = [s for s in self._samples if s[0] >= min(to_us - _CONTEXT_US, last_us)]
         self._from_us = to_us
 
     def finish(self, window_us: int) -> Gained:
         """Return the sum over all stretches."""
         while window_us > self._from_us:
             self._close(min(self._from_us + CHUNK_US, window_us))
-        return _merged(self._integrals, tuple(self._steps), ())
+        found = summed(self._integrals, tuple(self._steps), ())
+        if found.amount is not None:
+            return found
+        return msgspec.structs.replace(found, findings=only_impossible(self._refused))
 
 
 class Tally:
@@ -238,6 +296,17 @@ class Tally:
             for place, channel in enumerate(() if self._done else self._channels[sensor]):
                 value = values[place] if values is not None and place < len(values) else None
                 channel.add(t_us, value)
+
+    def describe(self, sensor: int, info: SensorInfo) -> None:
+        """Take a sensor's description anew: it may have learnt how often its value changes.
+
+        Args:
+            sensor: Its place among the sensors.
+            info: With the same channels.
+        """
+        self.infos = (*self.infos[:sensor], info, *self.infos[sensor + 1 :])
+        for channel in self._channels[sensor]:
+            channel.describe(info)
 
     def finish(self, window_us: int) -> tuple[tuple[Gained, ...], ...]:
         """Return what each channel of each sensor gained; nothing is taken any more."""
@@ -294,62 +363,3 @@ def _usable_calibration(channel: Channel) -> Calibration | None:
 
 def _tally(info: SensorInfo, channel: Channel) -> ChannelTally:
     return PowerTally(info, channel) if info.unit == "W" else CounterTally(info, channel)
-
-
-def _unbroken(readings: Sequence[tuple[int, float | None]]) -> list[list[tuple[int, float]]]:
-    parts: list[list[tuple[int, float]]] = [[]]
-    for t_us, joules in readings:
-        if joules is None:
-            parts.append([])
-        else:
-            parts[-1].append((t_us, joules))
-    return [p for p in parts if p]
-
-
-def _whole_if_near(
-    readings: Sequence[tuple[int, float | None]], covered_us: float, window_us: int, parts: int = 1
-) -> float:
-    """Return what is covered: all, if the edges were read and only the driver took a while for it.
-
-    A dear read is of a moment some milliseconds before the edge, at the start as at
-    the end, so that its difference spans the window's length.
-    """
-    near = abs(readings[0][0]) <= _EDGE_US and abs(window_us - readings[-1][0]) <= _EDGE_US
-    if parts == 1 and near and covered_us >= window_us - 2 * _EDGE_US:
-        return window_us
-    return min(covered_us, window_us)
-
-
-def _merged(integrals: Sequence[Integral], steps: tuple[Step, ...], noted: Sequence[Finding]) -> Gained:
-    """Return the sum of stretches: their own errors in quadrature, the common one linearly."""
-    told = [i for i in integrals if i.estimate.value is not None]
-    covered_s = math.fsum(i.covered_s for i in told)
-    findings = {f.code: f for i in integrals for f in i.findings if f.code not in _OF_THE_PART}
-    said = (*noted, *(f for f in findings.values() if f.code not in {n.code for n in noted}))
-    if not told:
-        return Gained(amount=None, covered_s=0.0, findings=said)
-    return Gained(
-        amount=math.fsum(i.estimate.value or 0.0 for i in told),
-        covered_s=covered_s,
-        u_random=math.hypot(*(i.estimate.u_random for i in told)),
-        u_common=math.fsum(math.hypot(*i.estimate.u_by_source.values()) for i in told),
-        steps=steps,
-        findings=said,
-    )
-
-
-def _wrapped(wraps: int) -> tuple[Finding, ...]:
-    if not wraps:
-        return ()
-    message = f"the counter passed its range {wraps} times; the differences are exact"
-    return (Finding(code="CL122", severity="info", message=message),)
-
-
-def _reset(resets: int, lost_us: float) -> Finding:
-    return Finding(
-        code="CL123",
-        severity="warning",
-        message=f"the counter fell back {resets} times (reset, or a wrap of unknown range): "
-        f"the energy of {lost_us / US_PER_S:g} s is not known",
-        mend="make the counter's range readable, or read power beside it",
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -27,10 +28,29 @@ def plain(value: object) -> str:
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", str(value))
 
 
+def error_kind(error: BaseException) -> str:
+    """Return what may be recorded of an error of the user's: its type; raises nothing.
+
+    Its message is left out, because it may hold anything: an address with a key in it,
+    a path, a piece of the data. How a command of ``subprocess`` ended, and what the
+    system says of an error number, hold nothing of the user's.
+    """
+    name = plain(type(error).__name__)
+    try:
+        said = _outcome_of_command(error)
+    except Exception:  # noqa: BLE001  # law 8: the error is the user's own class
+        return name
+    if said is None and isinstance(error, OSError):
+        number = error.errno
+        said = os.strerror(number) if type(number) is int and number in errno.errorcode else None
+    return name if said is None else f"{name}: {said}"
+
+
 def error_text(error: BaseException) -> str:
     """Return type and message of an error, secrets hidden; raises nothing.
 
-    Of an error of ``subprocess`` the command is left out: its arguments are nobody's
+    For faults of our own: of the user's errors only the ``error_kind`` is recorded. Of
+    an error of ``subprocess`` the command is left out: its arguments are nobody's
     business but the user's.
     """
     name = type(error).__name__
@@ -68,7 +88,7 @@ def _outcome_of_command(error: BaseException) -> str | None:
         code = error.returncode
         return f"died by signal {-code}" if isinstance(code, int) and code < 0 else f"exit status {code}"
     if isinstance(error, subprocess.TimeoutExpired):
-        return f"after {error.timeout} s"
+        return f"after {error.timeout} s" if isinstance(error.timeout, int | float) else None
     return None
 
 

@@ -7,6 +7,7 @@ from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting.content import Column, Phrase, Row, Table, phrase
 from carbonlens.reporting.facts import Facts
+from carbonlens.reporting.figures import exact
 from carbonlens.reporting.step_tables import head
 
 
@@ -36,9 +37,10 @@ def attribution_table(facts: Facts) -> Table | None:
             mark="good",
         )
     )
-    method = "" if facts.is_ladder else " (Shapley values)"
     return Table(
-        caption=phrase(f"Attribution of the saving to the steps{method}, ", facts.basis.words),
+        caption=phrase(
+            "Attribution of the saving to the steps", method_words(facts), ", ", facts.basis.words
+        ),
         head="Step",
         columns=tuple(
             Column(name=phrase(n)) for n in ("Energy", "CO₂e location-based", "CO₂e market-based", "Cost")
@@ -48,6 +50,28 @@ def attribution_table(facts: Facts) -> Table | None:
             "Parts are rounded by largest remainder, so that each printed column adds up to its total."
         ),
     )
+
+
+def method_words(facts: Facts) -> Phrase:
+    """Return how a lattice's saving was divided; nothing for a ladder.
+
+    A mean over the orders that happen to be measured keeps its own name.
+    """
+    orders = facts.comparison.orders
+    method = facts.comparison.attribution_method
+    if method == "shapley":
+        return phrase(" (Shapley values)")
+    if method == "shapley_estimate":
+        return phrase(" (Shapley values estimated from orders drawn at random)")
+    if method != "order_mean" or orders is None:
+        return phrase("")
+    measured, possible = (
+        facts.book.enter(
+            f"orders.{name}", f"orders of the optimizations, {name}", exact(n), fmt.count(exact(n))
+        )
+        for name, n in (("measured", orders.measured), ("possible", orders.possible))
+    )
+    return phrase(" (mean over the measured orders, ", measured.text, " of ", possible.text, ")")
 
 
 def _column(

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
 from carbonlens.domain.comparison import (
     Amounts,
     ArmMetrics,
+    AttributionMethod,
     BreakEven,
     Comparison,
     Effect,
     GateResult,
+    Orders,
     StepResult,
 )
 from carbonlens.domain.estimate import Estimate
@@ -51,12 +53,15 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "basis": c.basis,
         "volume_units": c.study.volume_units,
         "volume_period": c.study.volume_period,
+        "units_per_day": c.study.per_day,
         "margin": c.study.margin,
         "mode": c.mode,
         "baseline_metrics": None if c.baseline_metrics is None else _metrics(c.baseline_metrics),
         "baseline_amounts": _amounts(c.baseline_amounts),
         "final_amounts": _amounts(c.final_amounts),
-        "steps": [_step(s, c.mode) for s in c.steps],
+        "attribution_method": c.attribution_method,
+        "orders": _orders(c.orders),
+        "steps": [_step(s, c) for s in c.steps],
         "total": {
             "path": list(c.path),
             "savings": _amounts(c.total),
@@ -69,6 +74,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
             "rejected": _amounts(c.rejected_effort),
         },
         "break_even": [_break_even(b) for b in c.break_even],
+        "pareto": [msgspec.to_builtins(p) for p in c.pareto],
         "vector": _vector(c),
         "environment": dict(c.environment),
         "findings": [msgspec.to_builtins(f) for f in c.findings],
@@ -77,7 +83,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     return finite
 
 
-def _step(step: StepResult, mode: str) -> dict[str, Any]:
+def _step(step: StepResult, comparison: Comparison) -> dict[str, Any]:
     return {
         "step": step.step,
         "title": step.title,
@@ -88,10 +94,7 @@ def _step(step: StepResult, mode: str) -> dict[str, Any]:
         "vs_previous": _effect(step.vs_previous),
         "vs_baseline": _effect(step.vs_baseline),
         "savings": _amounts(step.savings),
-        "attribution": {
-            **_parts("ladder", step.attribution if mode == "ladder" else None),
-            **_parts("shapley", step.attribution if mode == "lattice" else None),
-        },
+        "attribution": _attribution(step, comparison),
         "would_have": _amounts(step.would_have),
         "verdict": step.verdict,
         "gates": [_gate(g) for g in step.gates],
@@ -101,8 +104,34 @@ def _step(step: StepResult, mode: str) -> dict[str, Any]:
         "metrics": None if step.metrics is None else _metrics(step.metrics),
         "amounts": _amounts(step.amounts),
         "effort": _amounts(step.effort),
+        "break_even": [_break_even(b) for b in step.break_even],
         "error": step.error,
     }
+
+
+def _attribution(step: StepResult, comparison: Comparison) -> dict[str, Any]:
+    """Return the step's part under the name of how it was made, null under the others.
+
+    What is a mean over the orders that happen to be measured is never called Shapley.
+    """
+    method = comparison.attribution_method
+    parts: dict[str, Any] = {}
+    for name in get_args(AttributionMethod):
+        parts |= _parts(name, step.attribution if name == method else None)
+    found = step.order_range
+    alone = step.savings if comparison.mode == "lattice" else None
+    return {
+        **parts,
+        "order_range_j": None if found is None else {"low": found.low_j, "high": found.high_j},
+        "leave_one_in_j": None if alone is None else _estimate(alone.energy_j),
+        "leave_one_out_j": None if step.leave_one_out is None else _estimate(step.leave_one_out.energy_j),
+    }
+
+
+def _orders(orders: Orders | None) -> dict[str, Any] | None:
+    if orders is None:
+        return None
+    return {"measured": orders.measured, "possible": orders.possible, "coverage": orders.coverage}
 
 
 def _effect(effect: Effect | None) -> dict[str, Any] | None:
@@ -116,6 +145,10 @@ def _effect(effect: Effect | None) -> dict[str, Any] | None:
         "verdict": effect.verdict,
         "n_rounds": effect.n_rounds,
         "minimum_detectable": effect.minimum_detectable,
+        "method": effect.method,
+        "drift_per_round": effect.drift_per_round,
+        "drift_p": effect.drift_p,
+        "outlier_rounds": list(effect.outlier_rounds),
     }
 
 
@@ -140,6 +173,8 @@ def _gate(gate: GateResult) -> dict[str, Any]:
         "observed": _estimate(gate.observed),
         "limit": gate.limit,
         "reason": gate.reason,
+        "p_mcnemar": gate.p_value,
+        "bootstrap": None if gate.bootstrap is None else list(gate.bootstrap),
     }
 
 
@@ -159,6 +194,8 @@ def _metrics(metrics: ArmMetrics) -> dict[str, Any]:
         "steal_s": metrics.steal_s,
         "rounds": metrics.rounds,
         "energy_by_round_j": list(metrics.energy_by_round_j),
+        "first_round": _estimate(metrics.first_round),
+        "dynamic_per_unit_j": _estimate(metrics.dynamic_per_unit_j),
     }
 
 
@@ -167,6 +204,7 @@ def _break_even(one: BreakEven) -> dict[str, Any]:
         "measure": one.measure,
         "outcome": one.outcome,
         "units": _estimate(one.units),
+        "days": _estimate(one.days),
         "effort": _estimate(one.effort),
         "saving_per_unit": _estimate(one.saving_per_unit),
     }

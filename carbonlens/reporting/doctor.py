@@ -74,12 +74,13 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answering(msgspec.Struct, frozen=True, kw_only=True):
-    """A declared source, and whether it answers."""
+    """A declared source, and whether it answers; one that is left out is not asked."""
 
     name: str
     answers: bool
     said: str
     mend: str | None = None
+    left_out: bool = False
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +133,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
         sources_file: The file of declared sources.
         declared: What stands in it, and whether it answers.
         replay: Recording that is played instead of reading this machine.
+        total: What a run's total will be, in words; ``None`` where nothing is read.
     """
 
     version: str
@@ -143,6 +145,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     sources_file: str | None = None
     declared: tuple[Answering, ...] = ()
     replay: str | None = None
+    total: str | None = None
     findings: tuple[Finding, ...] = ()
 
     @property

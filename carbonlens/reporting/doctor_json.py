@@ -18,6 +18,7 @@ def doctor_json(found: Diagnosis) -> dict[str, object]:
         "can_measure": found.can_measure,
         "replay": found.replay,
         "parts": [_part(p) for p in found.parts],
+        "total": found.total,
         "machine": {
             "system": machine.system,
             "cpu": machine.cpu,
@@ -39,7 +40,14 @@ def doctor_json(found: Diagnosis) -> dict[str, object]:
         "sources": {
             "file": found.sources_file,
             "declared": [
-                {"name": d.name, "answers": d.answers, "said": d.said, "mend": d.mend} for d in found.declared
+                {
+                    "name": d.name,
+                    "answers": d.answers,
+                    "said": d.said,
+                    "mend": d.mend,
+                    "left_out": d.left_out,
+                }
+                for d in found.declared
             ],
         },
         "calibrations": list(found.calibrations),

@@ -123,6 +123,7 @@ def _break_even_table(facts: Facts) -> Table | None:
             Column(name=phrase("Work")),
             Column(name=phrase("Saving ", basis.words)),
             Column(name=phrase("Earned back after"), unit=facts.units),
+            *((Column(name=phrase("At the volume")),) if rows[0].days is not None else ()),
             Column(name=phrase("Outcome"), numeric=False),
         ),
         rows=tuple(_break_even_row(facts, row) for row in rows),
@@ -142,6 +143,7 @@ def _break_even_row(facts: Facts, row: BreakEven) -> Row:
         (effort.full,),
         (saved.full,),
         (units.full,),
+        *(() if row.days is None else ((facts.break_even_time(row, row.days).full,),)),
         (phrase(_OUTCOMES.get(row.outcome, "unknown")),),
     )
     return Row(head=phrase(words), cells=cells)

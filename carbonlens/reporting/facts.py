@@ -246,6 +246,18 @@ class Facts:
             inputs=(f"break_even.{row.measure}.effort", f"break_even.{row.measure}.saving"),
         )
 
+    def break_even_time(self, row: BreakEven, days: Estimate) -> Entry:
+        """Enter after what time at the expected volume an effort is earned back."""
+        time = days.scale(fmt.S_PER_DAY, "s")
+        return self.book.enter(
+            f"break_even.{row.measure}.time",
+            f"time after which the work is earned back, by {row.measure.replace('_', ' ')}",
+            time,
+            fmt.span(time, no_bound="never"),
+            formula="units / units a day",
+            inputs=(f"break_even.{row.measure}.units",),
+        )
+
     def minimum_detectable(self, step: StepResult) -> Entry:
         """Enter the smallest change that the design would have found."""
         least = step.vs_previous.minimum_detectable if step.vs_previous else None

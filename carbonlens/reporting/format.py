@@ -25,6 +25,14 @@ _SPACE: Final = "\u00a0"
 _PERCENT: Final = f"{_SPACE}%"
 
 
+S_PER_DAY: Final = 86_400
+S_PER_YEAR: Final = 365.2425 * S_PER_DAY
+
+
+_SAYS_NOTHING: Final = 1e4
+"""A value uncertain by this factor each way is known to be more than nothing, and no more."""
+
+
 class Printed(msgspec.Struct, frozen=True, kw_only=True):
     """A number as it appears on paper.
 
@@ -78,6 +86,7 @@ _TIME: Final = (
     (60.0, "min", 1 / 60),
     (S_PER_HOUR, "h", 1 / S_PER_HOUR),
 )
+_SPAN: Final = (*_TIME, (2 * S_PER_DAY, "days", 1 / S_PER_DAY), (2 * S_PER_YEAR, "years", 1 / S_PER_YEAR))
 _BYTES: Final = (
     (1.0, "B", 1.0),
     (1e3, "kB", 1e-3),
@@ -180,6 +189,9 @@ def fixed(x: float, places: int) -> str:
 def _interval(low: float | None, high: float | None, places: int, no_bound: str) -> str:
     if low is None and high is None:
         return ""
+    if low is not None and high is not None and 0 < low < high / _SAYS_NOTHING**2:
+        # So wide that both ends are numbers without a meaning.
+        low, high = 0.0, None
     ends = [no_bound if end is None else fixed(end, places) for end in (low, high)]
     return f"[{ends[0]}, {ends[1]}]"
 
@@ -287,6 +299,9 @@ mass: Final = Quantity(choose=lambda e: mass_scale(e.value), pattern="{number} {
 
 duration: Final = Quantity(choose=lambda e: time_scale(e.value))
 """Seconds, printed as ns to h."""
+
+span: Final = Quantity(choose=lambda e: _scale(_SPAN, e.value))
+"""Seconds of calendar time, printed as ns to days and years."""
 
 size: Final = Quantity(choose=lambda e: size_scale(e.value))
 """Bytes, printed as B to TB (decimal)."""

@@ -25,12 +25,22 @@ _FRACTIONS: Final = (
 )
 
 
+_UNITS: Final = {"power_w": "W", "throughput_per_s": "1/s"}
+_WORDS: Final = {
+    "model_bytes": "model size",
+    "peak_memory_bytes": "peak memory",
+    "power_w": "power",
+    "throughput_per_s": "throughput",
+    "energy_j": "energy",
+}
+
+
 def metric_words(metric: str) -> str:
     """Return a metric's name as printed: ``latency_p95_ms`` is ``P95 latency``."""
     match = re.fullmatch(r"latency_p([0-9]+)_ms", metric)
     if match:
         return f"P{match[1]} latency"
-    return clip(metric.replace("model_bytes", "model size").replace("_", " "), 24)
+    return _WORDS.get(metric) or clip(metric.replace("_", " "), 24)
 
 
 def is_fraction(metric: str) -> bool:
@@ -40,10 +50,14 @@ def is_fraction(metric: str) -> bool:
 
 def gate_format(gate: GateResult) -> Callable[[Estimate], fmt.Printed]:
     """Return the format of what a gate observed and of its limit."""
+    if gate.kind in ("min_retention", "max_ratio"):
+        return fmt.percent
     if gate.metric.startswith("latency_"):
         return lambda e: fmt.plain(e, "ms")
-    if gate.metric == "model_bytes":
+    if gate.metric in ("model_bytes", "peak_memory_bytes"):
         return fmt.size
+    if gate.metric in _UNITS:
+        return lambda e: fmt.plain(e, _UNITS[gate.metric])
     if is_fraction(gate.metric):
         return fmt.points if gate.kind == "max_loss" else fmt.percent
     return fmt.plain

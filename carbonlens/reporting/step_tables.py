@@ -13,12 +13,15 @@ from carbonlens.reporting.content import Column, Mark, Phrase, Row, Table, label
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.figures import Entry, exact
 from carbonlens.reporting.metrics import metric_words
-from carbonlens.reporting.names import clip, in_words
+from carbonlens.reporting.names import clip, in_words, join_words
 from carbonlens.reporting.reasons import why
 from carbonlens.reporting.tiles import gate_phrase
 
 MOST_ROWS = 60
 """Steps per table; a longer one is no reading matter."""
+
+MOST_ON_FRONT = 6
+"""Names of a front that fit in a note."""
 
 MARKS: dict[str, Mark] = {"accepted": "good", "rejected": "bad", "undetermined": "open", "failed": "muted"}
 _VERDICTS = {"better": "▼ better", "worse": "▲ worse", "same": "= same", "inconclusive": "? inconclusive"}
@@ -84,9 +87,24 @@ def measured_table(facts: Facts) -> Table:
         rows=rows,
         note=phrase(
             hidden_note(facts), "Latencies are of one call. A ", label("P99"), " needs at least ",
-            label("299"), " calls to have an upper bound.",
+            label("299"), " calls to have an upper bound.", _front(facts),
         ),
     )  # fmt: skip
+
+
+def _front(facts: Facts) -> Phrase:
+    """Name the arms that no other beats in all measures at once; nothing without a front."""
+    points = facts.comparison.pareto
+    best = [p.step for p in points if p.on_front]
+    if not points or len(best) > MOST_ON_FRONT:
+        return ()
+    measures = join_words(metric_words(m) for m in points[0].values)
+    names: list[str | Phrase] = []
+    for number, step in enumerate(best):
+        names += [", " if number else "", phrase(quoted(facts.name(step)))]
+    return phrase(
+        " Not beaten in ", quoted(measures), " at once (Pareto front, by best values): ", *names, "."
+    )
 
 
 def _quality_names(facts: Facts) -> tuple[str, ...]:

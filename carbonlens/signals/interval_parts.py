@@ -154,13 +154,13 @@ def _edges(w: Window) -> float:
     idle_w = w.sensor.idle_w if w.sensor.idle_w is not None else w.profile.lowest_w
     swing_w = max(w.mean_w - idle_w, 0.0)
     cut = swing_w * min(w.period_s / (2 * math.sqrt(3)), w.length_s)
-    if w.length_s >= w.period_s:
+    if w.length_s >= (1 if w.sensor.rated_w is None else 2) * w.period_s:
         return cut
-    # A window between two looks may have held any power that the device can draw, evenly;
+    # Between two looks there may have been any power that the device can draw, evenly;
     # where its rating is not known, any seen around it.
     most_w = max(_highest_near(w, _reach_us(w)), w.sensor.rated_w or 0.0)
     missed_w = most_w - w.mean_w
-    return max(cut, missed_w * w.length_s / math.sqrt(3))
+    return max(cut, missed_w * min(w.length_s, w.period_s) / math.sqrt(3))
 
 
 def _reach_us(w: Window) -> float:

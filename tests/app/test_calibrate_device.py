@@ -52,7 +52,9 @@ def test_device_and_meter_are_read_at_once(tmp_path):
 
 
 def test_two_files_give_the_line_but_no_sensor_s_lag(tmp_path):
-    found = calibrated(DeviceRequest(device=GPU, meter="PMD2", meter_95=0.005, **traces(tmp_path)))
+    found = calibrated(
+        DeviceRequest(device=GPU, meter="PMD2", meter_95=0.005, **traces(tmp_path)), boards=[Board()]
+    )
     assert found.calibration.gain.value == pytest.approx(GAIN, abs=0.01)
     assert found.calibration.lag_us.value == pytest.approx((LAG_S + 0.025) * 1e6, abs=40_000)
     applied = apply(Board().info).channels[0].calibration
@@ -62,7 +64,7 @@ def test_two_files_give_the_line_but_no_sensor_s_lag(tmp_path):
 
 
 def test_an_unstated_accuracy_is_said(tmp_path):
-    found = calibrated(DeviceRequest(device=GPU, **traces(tmp_path, seconds=20)))
+    found = calibrated(DeviceRequest(device=GPU, **traces(tmp_path, seconds=20)), boards=[Board()])
     assert [f.code for f in found.findings] == ["CL154"]
 
 
@@ -127,3 +129,14 @@ def test_requests_that_cannot_be_met_are_refused(tmp_path, given, error, text):
     paths = {k: tmp_path / v if k.endswith("trace") else v for k, v in given.items()}
     with pytest.raises(error, match=text):
         calibrated(DeviceRequest(**{"device": GPU, **paths}), boards=(Board(),))
+
+
+def test_a_device_that_is_not_here_is_said(tmp_path):
+    other = "GPU-ffffffff-1111-2222-3333-444455556666"
+    given = traces(tmp_path)
+    here = calibrated(DeviceRequest(device=GPU, meter_95=0.01, **given), boards=[Board()])
+    assert (here.is_here, here.findings) == (True, ())
+    gone = calibrated(DeviceRequest(device=other, meter_95=0.01, **given), boards=[Board()])
+    assert not gone.is_here
+    assert [f.code for f in gone.findings] == ["CL154"]
+    assert GPU in gone.findings[0].message

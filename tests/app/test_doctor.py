@@ -164,7 +164,7 @@ def test_declared_sources_are_asked(place, tmp_path):
     file.write_text(
         "leave_out = ['ram_model']\n"
         "[[external]]\nname = 'plug'\ngain_95 = 0.01\n"
-        "command = ['sh', '-c', 'while true; do echo 0,40; sleep 0.1; done']\n"
+        "command = ['sh', '-c', 'while true; do echo $(date +%s%N | cut -c1-16),40; sleep 0.1; done']\n"
         "[[external]]\nname = 'gone'\ncommand = ['/no/such/program']\n"
     )
     there = place._replace(environ={**place.environ, "CARBONLENS_SOURCES": str(file)})

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -74,14 +75,40 @@ def test_a_user_error_passes_unchanged_and_the_run_is_kept_as_failed(ledger):
     assert caught.value is error
     (record,) = runs(ledger)
     assert record == run.run
-    assert (record.status, record.error) == ("failed", "ValueError: first line")
+    assert (record.status, record.error) == ("failed", "ValueError")
     assert record.total_energy.value >= 0
 
 
 def test_a_long_error_is_cut(ledger):
+    endless = type("x" * 1000, (RuntimeError,), {})
     with pytest.raises(RuntimeError), track("s", ledger=ledger) as run:
-        raise RuntimeError("x" * 1000)
+        raise endless
     assert len(run.run.error) == 200
+
+
+SECRET = "https://h/?key=SECRET"  # noqa: S105
+
+
+@pytest.mark.parametrize(
+    ("error", "kept"),
+    [
+        (RuntimeError(f"GET {SECRET}"), "RuntimeError"),
+        (KeyError(SECRET), "KeyError"),
+        (type("OwnError", (Exception,), {"__str__": lambda self: SECRET})(), "OwnError"),
+        (ExceptionGroup(SECRET, [ValueError(SECRET)]), "ExceptionGroup"),
+        (UnicodeDecodeError("utf-8", SECRET.encode(), 0, 1, SECRET), "UnicodeDecodeError"),
+        (FileNotFoundError(2, SECRET, SECRET), "FileNotFoundError: No such file or directory"),
+        (OSError(SECRET), "OSError"),
+        (OSError(SECRET, SECRET), "OSError"),
+        (SystemExit(SECRET), "exited with 1"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_the_message_of_an_error_is_not_recorded(ledger, error, kept):
+    with pytest.raises(type(error)), track("s", ledger=ledger) as run:
+        raise error
+    assert run.run.error == kept
+    assert not any("SECRET" in f.read_text() for f in ledger.rglob("*.json"))
 
 
 @pytest.mark.parametrize(
@@ -300,10 +327,10 @@ def test_a_field_of_another_kind_is_coerced_or_named_and_the_run_is_kept(ledger,
     assert found == ([] if kept else [("CL110", field)])
 
 
-def test_an_error_text_that_utf8_cannot_hold_is_kept_without_it(ledger):
+def test_an_error_text_that_utf8_cannot_hold_does_not_cost_the_run(ledger):
     with pytest.raises(OSError, match="b"), track("s", ledger=ledger):
         raise OSError("b\udce9d")
-    assert runs(ledger)[0].error == "OSError: b\ufffdd"
+    assert runs(ledger)[0].error == "OSError"
 
 
 def test_an_error_that_cannot_say_what_it_is_is_recorded_by_its_type(ledger):
@@ -421,7 +448,6 @@ def test_async_generators_are_measured_to_their_end(ledger):
 
 
 def test_the_command_of_a_subprocess_error_is_not_recorded(ledger):
-    import subprocess
 
     secret = ["false", "--token", "sk-SECRET-123"]
     with pytest.raises(subprocess.CalledProcessError), track("s", ledger=ledger) as run:
@@ -440,7 +466,7 @@ def test_error_texts_hide_arguments_and_environment(tmp_path, ledger):
     )
     python(code, tmp_path, str(ledger), "planted-one", "--token=planted-two", KEY="planted-three")
     (record,) = runs(ledger)
-    assert record.error == "ValueError: [hidden] and [hidden] and [hidden] epoch 3"
+    assert record.error == "ValueError"
     assert "planted" not in str(record)
 
 
@@ -511,6 +537,50 @@ def test_a_forked_child_that_leaves_the_block_writes_nothing(tmp_path, ledger):
     assert len(runs(ledger)) == 1
 
 
+@pytest.mark.parametrize("outer", ["", "with track('outer', ledger=sys.argv[1]) as outer:\n    "])
+def test_what_a_forked_child_does_after_the_block_is_no_part_of_it(tmp_path, ledger, outer):
+    block = "with track('a', ledger=sys.argv[1]):\n"
+    indent = "    " if outer else ""
+    code = (
+        "import os, sys\nfrom carbonlens import track\n"
+        f"{outer}{block}{indent}    pid = os.fork()\n"
+        f"{indent}if not pid:\n"
+        f"{indent}    print(os.environ.get('CARBONLENS_RUN_ID'))\n"
+        f"{indent}    with track('b', ledger=sys.argv[1]): pass\n"
+        f"{indent}    sys.stdout.flush(); os._exit(0)\n"
+        f"{indent}os.waitpid(pid, 0)\n"
+    )
+    done = python(code, tmp_path, str(ledger))
+    kept = {r.step: r for r in runs(ledger)}
+    parent = kept["outer"].run_id if outer else None
+    assert kept["b"].parent_run_id == kept["a"].parent_run_id == parent
+    assert done.stdout.strip() == str(parent)
+
+
+def test_a_script_that_turns_sigterm_into_an_exit_seals_its_run(tmp_path, ledger):
+    code = (
+        "import os, signal, sys\nfrom carbonlens import track\n"
+        "signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))\n"
+        "with track('s', ledger=sys.argv[1]):\n    os.kill(os.getpid(), signal.SIGTERM)\n    signal.pause()\n"
+    )
+    assert python(code, tmp_path, str(ledger)).returncode == 143
+    assert [(r.status, r.exit_code) for r in runs(ledger)] == [("failed", 143)]
+
+
+def test_windows_leave_half_of_the_files_to_the_work(tmp_path, ledger):
+    code = (
+        "import os, resource, sys\nfrom contextlib import ExitStack\nfrom carbonlens import track\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+        "with ExitStack() as stack:\n"
+        "    opened = [stack.enter_context(track('s', ledger=sys.argv[1])) for _ in range(70)]\n"
+        "    files = [stack.enter_context(open(os.devnull)) for _ in range(25)]\n"
+        "print(sum('CL111' in {f.code for f in r.run.findings} for r in opened))\n"
+    )
+    done = python(code, tmp_path, str(ledger))
+    assert 30 < int(done.stdout) < 70, done.stderr
+    assert len(runs(ledger)) == 70
+
+
 def test_worker_processes_of_a_pool_are_counted(ledger):
     from concurrent.futures import ProcessPoolExecutor
 
@@ -522,7 +592,6 @@ def test_worker_processes_of_a_pool_are_counted(ledger):
 def test_the_program_is_named_without_its_arguments(tmp_path, ledger):
     script = tmp_path / "train_me.py"
     script.write_text("import sys\nfrom carbonlens import track\nwith track('s', ledger=sys.argv[1]): pass\n")
-    import subprocess
 
     from tests.metering.processes import clean_environment
 

@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 ROUNDS = 15
 
 
@@ -114,6 +116,12 @@ def main() -> None:
         start_and_stop(ledger)
         sampling(ledger)
         command(ledger)
+
+
+@pytest.mark.bench
+def test_print_track(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "")  # put back afterwards: main sets a folder of its own
+    main()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 from carbonlens.metering.sensors import Channel, SensorInfo
 from carbonlens.metering.sensors.replay import TraceWriter
 
@@ -89,3 +91,46 @@ def test_a_declared_meter_that_does_not_answer_is_told_with_its_mend(shell):
     out = shell("doctor", CARBONLENS_SOURCES="sources.toml").stdout
     assert "external:plug: does not answer" in out
     assert "->" in out
+
+
+METER = """\
+[[external]]
+name = "plug"
+command = ["sh", "-c", "while :; do echo $(date +%s%N | cut -c1-16),50; sleep 0.1; done"]
+gain_95 = 0.01
+"""
+
+
+def test_it_says_which_source_becomes_the_total(shell):
+    (shell.folder / "s.toml").write_text(METER)
+    told = shell.json("doctor", CARBONLENS_SOURCES="s.toml")
+    assert told["total"].startswith("external:plug alone")
+    assert "cpu_model" in told["total"]
+    assert "plug" not in shell.json("doctor")["total"]
+    assert any(line.startswith("total   ") for line in shell("doctor").stdout.splitlines())
+
+
+def test_a_sensor_that_was_left_out_is_not_said_to_be_silent(shell):
+    (shell.folder / "s.toml").write_text("leave_out = ['ram_model', 'ram_model']\n")
+    out = shell("doctor", CARBONLENS_SOURCES="s.toml").stdout
+    assert out.count("ram_model: left out, as declared") == 1
+    assert "does not answer" not in out
+
+
+def test_prose_is_wrapped_to_a_narrow_terminal(shell):
+    lines = shell("doctor", COLUMNS="60").stdout.splitlines()
+    prose = [line for line in lines if line.startswith("      ") and str(shell.folder) not in line]
+    assert prose
+    assert max(map(len, prose)) <= 60
+
+
+def test_watts_in_a_csv_file_are_played_as_a_meter_at_the_plug(shell):
+    lines = [f"{t * 100_000},{100 if t != 7 else ''}" for t in range(60)]
+    (shell.folder / "plug.csv").write_text("\n".join(["t_us,watts", *lines]) + "\n")
+    command = [sys.executable, "-c", "import time; time.sleep(1)"]
+    done = shell("run", "--", *command, CARBONLENS_REPLAY="plug.csv")
+    assert "played from a recording, not measured" in done.stderr
+    (run,) = shell.json("runs")["runs"]
+    assert {"CL157"} <= {f["code"] for f in run["findings"]}
+    assert run["energy"]["wall"]["value"] / run["duration_s"] == pytest.approx(100, rel=0.1)
+    assert run["energy"]["wall"]["low"] is None

@@ -84,3 +84,43 @@ def test_what_the_command_tracks_lies_beside_its_run(shell):
     runs = shell.json("runs", "--ledger", "here")["runs"]
     assert len(runs) == 2
     assert sorted(r["parent_run_id"] is None for r in runs) == [False, True]
+
+
+def test_the_json_is_the_last_line_whatever_the_command_printed(shell):
+    done = run(shell, "--json", "--", "sh", "-c", "printf 'a\\n{b'")
+    *before, last = done.stdout.splitlines()
+    assert before == ["a", "{b"]
+    assert json.loads(last)["run"]["status"] == "complete"
+
+
+@pytest.mark.parametrize("command", [("true",), ("sleep", "0.3"), ("no-such-program",)])
+def test_every_known_figure_has_an_interval_and_an_unknown_one_none(shell, command):
+    done = run(shell, "--", *command)
+    line = next(line for line in done.stderr.splitlines() if "saved run" in line)
+    assert " ," not in line
+    assert " ;" not in line
+    (told,) = shell.json("runs")["runs"]
+    known = told["energy"]["total"]["value"] is not None
+    assert ("[" in line) == known
+    row, total = shell("runs").stdout.splitlines()[1:3]
+    assert ("[" in row, "[" in total or "exact" in row) == (known, known)
+    shown = shell("runs", "show", told["run_id"]).stdout
+    assert " ," not in next(text for text in shown.splitlines() if text.startswith("energy"))
+
+
+def test_a_program_that_is_not_there_is_recorded_by_its_name(shell):
+    done = run(shell, "--", "/home/somebody/bin/nosuch")
+    assert "/home/somebody/bin/nosuch: command not found" in done.stderr
+    (kept,) = shell.json("runs")["runs"]
+    assert kept["error"] == "nosuch: command not found"
+
+
+def test_runs_kept_in_the_state_folder_are_pointed_at(shell):
+    (shell.folder / ".carbonlens").write_text("a file where the folder should be")
+    run(shell, "--", "true")
+    (shell.folder / ".carbonlens").unlink()
+    done = shell("runs")
+    place = shell.folder / "state" / "carbonlens" / "ledger"
+    assert f"carbonlens runs --ledger {place}" in done.stderr
+    assert shell.json("runs")["kept_elsewhere"] == {"ledger": str(place), "runs": 1}
+    assert "could not reach" not in shell("runs", "--ledger", place).stderr

@@ -30,7 +30,7 @@ def test_a_node_counts_once_however_many_ranks_read_it(shell, write):
     assert {r["energy_billed"]["value"] for r in printed["runs"]} == {KWH / 8}
     assert [f["code"] for f in printed["findings"]] == ["CL320"]
     lines = shell("runs").stdout.splitlines()
-    assert lines[-1] == "total of 8 runs: 1.00 kWh (device boundary)"
+    assert lines[-1] == "total of 8 runs: 1.00 kWh [0.96, 1.04] (device boundary)"
     assert max(map(len, lines)) <= 80
 
 
@@ -42,8 +42,8 @@ def test_the_list_has_idle_and_unknown_lines(shell, write):
         run("a-part", (0, 60), gpu(60_000), parent_run_id="a"),
     )
     lines = shell("runs").stdout.splitlines()
-    assert lines[-3] == "total of 3 runs and 1 inside them: at least 750 Wh (device boundary)"
-    assert lines[-2] == "  idle or unrecorded work on their devices: 250 Wh (device boundary)"
+    assert lines[-3] == "total of 3 runs and 1 inside them: at least 750 Wh [721, no bound] (device boundary)"
+    assert lines[-2] == "  idle or unrecorded work on their devices: 250 Wh [240, 260] (device boundary)"
     assert lines[-1] == "energy unknown, in no total: c"
     totals = shell.json("runs")["totals"]
     assert totals["runs_unknown"] == ["c"]
@@ -62,8 +62,8 @@ def test_a_study_filter_divides_by_all_runs_of_the_ledger(shell, write):
 def test_two_boundaries_have_a_line_each(shell, write):
     write(run("a", (0, 60), gpu(KWH)), run("b", (90, 120), gpu(KWH, boundary="it")))
     assert shell("runs").stdout.splitlines()[-2:] == [
-        "total of 1 run: 1.00 kWh (device boundary)",
-        "total of 1 run: 1.00 kWh (it boundary)",
+        "total of 1 run: 1.00 kWh [0.96, 1.04] (device boundary)",
+        "total of 1 run: 1.00 kWh [0.96, 1.04] (it boundary)",
     ]
     assert shell.json("runs")["totals"]["energy_billed"]["value"] is None
 

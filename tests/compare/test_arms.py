@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from carbonlens.compare.arms import measured_energy
 from carbonlens.compare.contrast import log_change, saving
+from carbonlens.compare.observation import measured_energy
 from carbonlens.compare.study import compare_study
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.run import Reading

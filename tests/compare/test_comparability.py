@@ -79,7 +79,7 @@ def test_other_components_are_said():
     assert any(f.code == "CL410" and "cpu; gpu" in f.message for f in result.findings)
 
 
-def test_noise_is_reported_and_nothing_dropped():
+def test_noise_that_modelled_energy_does_not_count_is_reported_and_nothing_dropped():
     noisy = Conditions(wall_s=10.0, cpu_s=9.0, load_1m=4.2, steal_s=2.0)
     result = compared(
         {"conditions": noisy}, {"conditions": Conditions(wall_s=10.0, cpu_s=9.0, load_1m=1.1, steal_s=0.1)}
@@ -93,3 +93,64 @@ def test_noise_is_reported_and_nothing_dropped():
 def test_without_cpu_time_load_says_nothing():
     result = compared({"conditions": Conditions(wall_s=10.0, load_1m=40.0)})
     assert not any(f.code == "CL409" for f in result.findings)
+
+
+def with_idle(step, *conventions):
+    from msgspec.structs import replace
+
+    runs = rounds(step, FIVE)
+    return [
+        replace(r, energy=(replace(r.energy[0], idle=conventions[i % len(conventions)]),))
+        for i, r in enumerate(runs)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [(("reserved",), ("dynamic",)), ((None,), ("dynamic",)), (("reserved",), ("reserved", "dynamic"))],
+)
+def test_mixed_idle_conventions_are_refused(a, b):
+    with pytest.raises(IncomparableError, match="leaves out idle power") as caught:
+        compare_study(STUDY, [*with_idle("a", *a), *with_idle("b", *b)], Vector(), {})
+    assert "one idle convention" in caught.value.mend
+
+
+def test_parts_of_a_run_with_mixed_idle_conventions_are_refused():
+    from msgspec.structs import replace
+
+    def mixed(step):
+        return [
+            replace(r, energy=(replace(r.energy[0], idle="dynamic"), replace(r.energy[0], component="gpu")))
+            for r in rounds(step, FIVE)
+        ]
+
+    with pytest.raises(IncomparableError, match="idle power"):
+        compare_study(STUDY, [*mixed("a"), *mixed("b")], Vector(), {})
+
+
+@pytest.mark.parametrize("stated", ["reserved", None])
+def test_energy_with_its_idle_share_needs_no_word(stated):
+    result = compare_study(STUDY, [*with_idle("a", "reserved"), *with_idle("b", stated)], Vector(), {})
+    assert not any(f.code == "CL436" for f in result.findings)
+
+
+def test_dynamic_energy_alone_is_compared_and_said():
+    result = compare_study(STUDY, [*with_idle("a", "dynamic"), *with_idle("b", "dynamic")], Vector(), {})
+    assert [f.severity for f in result.findings if f.code == "CL436"] == ["warning"]
+
+
+def test_dynamic_energy_stands_beside_where_every_reading_tells_it():
+    from decimal import Decimal
+
+    from msgspec.structs import replace
+
+    def told(step, *parts):
+        return [
+            replace(r, energy=(replace(r.energy[0], dynamic_j=parts[i % len(parts)]),))
+            for i, r in enumerate(rounds(step, FIVE))
+        ]
+
+    half = Decimal("0.5")
+    result = compare_study(STUDY, [*told("a", half), *told("b", half, None)], Vector(), {})
+    assert result.baseline_metrics.dynamic_per_unit_j.value == pytest.approx(0.5)
+    assert result.steps[0].metrics.dynamic_per_unit_j.value is None

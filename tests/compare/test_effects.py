@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
+from carbonlens.compare.bootstrap import bca, exact
 from carbonlens.compare.contrast import log_change
-from carbonlens.compare.effects import Change, effects
+from carbonlens.compare.effects import Change, Rule, effects
 from carbonlens.compare.grouping import StepRuns, build_arm
 from carbonlens.compare.statistics import t_quantile
 from carbonlens.domain.factor import Vector
@@ -171,3 +173,69 @@ def test_the_verdict_the_p_value_and_the_detectable_effect_rest_on_one_error():
     assert got.ratio.low < 1 < got.ratio.high
     assert (got.verdict, got.p_value > 0.05) == ("inconclusive", True)
     assert got.minimum_detectable > 1 - got.ratio.value
+
+
+def long_series(n=24, ratio=0.97):
+    """Return skewed rounds: most near the ratio, a few well above it."""
+    rng = np.random.default_rng(4)
+    base = (100 * np.exp(rng.normal(0, 0.02, n))).tolist()
+    noise = (rng.exponential(0.01, n) - 0.01).tolist()
+    return [b * ratio * math.exp(e) for b, e in zip(base, noise, strict=True)], base
+
+
+def change_of(step, reference):
+    return {"s": Change(reference="r", log=log_change([(1.0, step), (-1.0, reference)]))}
+
+
+def test_the_bootstrap_serves_from_twenty_rounds_on_and_is_seeded():
+    step, base = long_series()
+    changes = change_of(arm("s", step), arm("r", base))
+    plain = effects(changes, 0.01)["s"]
+    got = effects(changes, 0.01, interval="bca")["s"]
+    assert (plain.method, got.method) == ("t", "bca")
+    found = bca([v for _, v in changes["s"].log.rounds])
+    assert (got.ratio.low, got.ratio.high) == pytest.approx((math.exp(found.low), math.exp(found.high)))
+    assert got.ratio.low != plain.ratio.low
+    assert got == effects(changes, 0.01, interval="bca")["s"]
+    assert got.verdict == "better"
+    assert (got.p_value, got.ratio.value) == (plain.p_value, plain.ratio.value)
+    few = change_of(arm("s", step[:19]), arm("r", base[:19]))
+    assert effects(few, 0.01, interval="bca") == effects(few, 0.01)
+
+
+def test_exact_resampling_serves_up_to_ten_rounds():
+    step, base = long_series(6)
+    changes = change_of(arm("s", step), arm("r", base))
+    got = effects(changes, 0.01, interval="exact")["s"]
+    found = exact([v for _, v in changes["s"].log.rounds])
+    assert got.method == "exact"
+    assert (got.ratio.low, got.ratio.high) == pytest.approx((math.exp(found.low), math.exp(found.high)))
+    many = long_series(11)
+    assert effects(change_of(arm("s", many[0]), arm("r", many[1])), 0.01, interval="exact")["s"].method == "t"
+
+
+def test_a_common_error_widens_the_bootstrap_too():
+    step, base = long_series()
+    sure = change_of(arm("s", step), arm("r", base))
+    unsure = change_of(
+        arm("s", step, u_relative=0.05, source="meter:a"), arm("r", base, u_relative=0.05, source="meter:b")
+    )
+    narrow, wide = (effects(c, 0.01, interval="bca")["s"] for c in (sure, unsure))
+    assert wide.ratio.low < narrow.ratio.low * 0.95
+    assert (narrow.verdict, wide.verdict) == ("better", "inconclusive")
+
+
+def test_a_sequential_study_is_judged_at_a_nominal_four_percent():
+    changes = change_of(arm("s", shifted(0.9)), arm("r", BASE))
+    one, other = effects(changes, 0.01)["s"], effects(changes, 0.01, is_sequential=True)["s"]
+    half = math.log(one.ratio.high / one.ratio.value)
+    wider = math.log(other.ratio.high / other.ratio.value)
+    assert wider / half == pytest.approx(t_quantile(0.98, 4) / t_quantile(0.975, 4))
+    assert Rule(tests=2, is_sequential=True).confidence == pytest.approx(0.98)
+    assert Rule(is_sequential=True).equivalence == pytest.approx(0.92)
+
+
+def test_an_arm_that_uses_exactly_nothing_has_the_ratio_zero():
+    got = effect(arm("s", [0.0] * 5), arm("r", BASE))
+    assert (got.ratio.value, got.ratio.low, got.ratio.high, got.verdict) == (0.0, None, None, "inconclusive")
+    assert effect(arm("s", [0.0, *BASE[1:]]), arm("r", BASE)).ratio.value is None

@@ -81,7 +81,12 @@ def test_the_single_cell_is_what_a_step_shows_of_itself():
 def test_a_partial_lattice_has_no_shapley_value():
     """golden.json attr/shapley-4-partial-lattice, which is never called Shapley."""
     result = compared({"": 1000, "P": 700, "Q": 500, "PQ": 380, "PQB": 250})
-    assert all(s.attribution is None for s in result.steps)
+    assert result.attribution_method == "order_mean"
+    mean = {s.step: s.attribution.energy_j.value for s in result.steps}
+    assert mean == pytest.approx({"P": 210, "Q": 410, "B": 130})
+    ranges = {s.step: (s.order_range.low_j, s.order_range.high_j) for s in result.steps}
+    assert ranges == {"P": (120, 300), "Q": (320, 500), "B": (130, 130)}
+    assert (result.orders.measured, result.orders.possible) == (2, 6)
     assert result.total.energy_j.value == 750
     assert result.interaction_j is None
     assert {s.step: s.metrics is None for s in result.steps} == {"P": False, "Q": False, "B": True}
@@ -197,3 +202,34 @@ def test_the_effort_is_that_of_the_full_set_and_not_of_every_cell(efforts, accep
     assert result.accepted_effort.energy_j.value == pytest.approx(accepted)
     assert result.rejected_effort.energy_j.value == pytest.approx(rejected)
     assert not any(f.code == "CL419" for f in result.findings)
+
+
+def parts_of(energies):
+    table = dict(zip(SETS, energies, strict=True))
+    return [s.attribution.energy_j.value for s in compared(table).steps]
+
+
+@settings(max_examples=20, deadline=None)
+@given(one=cells, other=cells)
+def test_shapley_is_additive(one, other):
+    """The values of a sum of two games are the sums of their values (Shapley 1953)."""
+    both = parts_of([a + b for a, b in zip(one, other, strict=True)])
+    apart = [a + b for a, b in zip(parts_of(one), parts_of(other), strict=True)]
+    assert both == pytest.approx(apart, abs=1e-8)
+
+
+@settings(max_examples=20, deadline=None)
+@given(energies=cells, scale=st.sampled_from([1e-3, 3.6e6]))
+def test_shapley_is_proportional_to_the_unit_of_energy(energies, scale):
+    scaled = parts_of([e * scale for e in energies])
+    assert scaled == pytest.approx([v * scale for v in parts_of(energies)], rel=1e-9, abs=1e-9 * scale)
+
+
+@settings(max_examples=20, deadline=None)
+@given(energies=cells)
+def test_shapley_does_not_depend_on_names(energies):
+    table = dict(zip(SETS, energies, strict=True))
+    renamed = {"".join(sorted(k.replace("P", "Z"))): v for k, v in table.items()}
+    plain = {s.step: s.attribution.energy_j.value for s in compared(table).steps}
+    other = {s.step: s.attribution.energy_j.value for s in compared(renamed).steps}
+    assert other == pytest.approx({k.replace("P", "Z"): v for k, v in plain.items()}, abs=1e-9)

@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from carbonlens.compare.arms import MEASURES
 from carbonlens.compare.study import compare_study
@@ -34,6 +35,10 @@ def compared(table, study=STUDY, **fields):
 def falling(table):
     """Let every step halve the one before, so that it is accepted."""
     return [[x * 0.02 + 10.0 / 2**i for x in row] for i, row in enumerate(table)]
+
+
+def told(effect):
+    return replace(effect, drift_per_round=None, drift_p=None, outlier_rounds=())
 
 
 @quick
@@ -84,7 +89,8 @@ def test_permuting_the_rounds_changes_nothing(table, order):
     plain = compared(table)
     other = compared([[row[i] for i in order] for row in table])
     for one, two in zip(plain.steps, other.steps, strict=True):
-        assert one.vs_previous == two.vs_previous
+        # Drift and outliers are told by the number of the round, so they move with it.
+        assert told(one.vs_previous) == told(two.vs_previous)
         assert one.savings == two.savings
 
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 import msgspec
 import pytest
 
+from carbonlens.domain.identity import uuid7
 from carbonlens.domain.run import Reading, Run
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import MissingExtraError
@@ -124,6 +125,16 @@ def test_a_live_correction_among_the_corrections_is_found_in_any_period(tmp_path
     file.write_bytes(msgspec.json.encode(make("new", "9", OCT, supersedes="old")))
     assert ids(tmp_path, "2026-11") == []
     assert ids(tmp_path, "2026-10") == ["new"]
+
+
+def test_a_live_correction_that_moved_a_run_to_an_older_month_is_found_by_its_id(tmp_path):
+    store = Ledger(tmp_path)
+    old, new = (uuid7(NOV // 1000 + i, bytes(10)) for i in (1, 2))
+    store.append(make(old))
+    moved = store.append(make(new, "9", OCT, supersedes=old))
+    os.utime(moved, (OCT / 1e6, OCT / 1e6))
+    assert ids(tmp_path, "2026-11") == []
+    assert ids(tmp_path, "2026-10") == [new]
 
 
 def test_what_is_redacted_elsewhere_is_redacted_here(tmp_path):

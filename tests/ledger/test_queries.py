@@ -297,9 +297,12 @@ def test_rates_of_a_file_are_checked_as_others(ledger, tmp_path):
 def test_values_alone_are_the_same_values(ledger):
     with View(ledger) as view:
         both = [view.rows(queries.totals(view.parts, ["team"], intervals=i)) for i in (True, False)]
-    for name in ("var_common_energy", "var_random_energy"):
-        assert all(row.pop(name) is None for row in both[1])
-        assert max(row.pop(name) for row in both[0]) > 0
+    left = {n for n, value in both[1][0].items() if value is None} - {"team"}
+    assert {"var_common_energy", "var_random_energy", "grade_d_j", "wide_j"} <= left
+    assert max(row["var_common_energy"] for row in both[0]) > 0
+    for name in left:
+        assert [row.pop(name) for row in both[1]] == [None] * len(both[1])
+        assert None not in [row.pop(name) for row in both[0]]
     assert both[0] == both[1]
 
 

@@ -11,10 +11,8 @@ from carbonlens.domain.sources import ExternalMeter
 WATCHED = """
 import sys, time
 period = float(sys.argv[1])
-t = 0
 while True:
-    print(f"{t},{sys.argv[2]}", flush=True)
-    t += round(period * 1e6)
+    print(f"{time.monotonic_ns() // 1000},{sys.argv[2]}", flush=True)
     time.sleep(period)
 """
 

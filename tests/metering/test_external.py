@@ -17,6 +17,7 @@ from carbonlens.errors import MeasurementError
 from carbonlens.metering.sealing import Sample, seal
 from carbonlens.metering.sensors.external import ExternalSensor, collect
 from carbonlens.metering.sensors.meter_lines import HoldCounter, LineParser, MeterLine, on_host_clock
+from carbonlens.metering.sensors.stream import ABOVE_J
 from tests.metering.meters import meter, printing, saying
 
 
@@ -68,10 +69,11 @@ def test_watts_are_held_until_the_next_line_on_the_meters_own_clock():
     counter.take(MeterLine(0.0, 70.0), 100.0)
     assert counter.tell(100.0) == 0.0
     for t_s in range(1, 11):
-        # They arrive in a heap, a second late: that must not matter.
-        counter.take(MeterLine(t_s * 1e6, 70.0 if t_s < 10 else 300.0), 101.0)
-    counter.take(MeterLine(11e6, 0.0), 101.0)
-    assert counter.tell(101.0) == pytest.approx(1000.0)
+        # They arrive in a heap, seconds late: that must not matter.
+        counter.take(MeterLine(t_s * 1e6, 70.0 if t_s < 10 else 300.0), 111.0)
+    counter.take(MeterLine(11e6, 0.0), 111.0)
+    assert counter.tell(111.0) == pytest.approx(1000.0)
+    assert counter.clock_fault is None
 
 
 def test_a_gap_is_not_bridged_and_the_counter_falls():
@@ -152,7 +154,9 @@ def test_without_gaps_the_counter_is_the_sum_of_watts_times_time(steps):
         t_us += step_us
         truth += held * step_us * 1e-6
         held = watts
+        arrived = t_us * 1e-6
         counter.take(MeterLine(float(t_us), watts), arrived)
+    assert counter.clock_fault is None
     assert counter.tell(arrived) == pytest.approx(truth, rel=1e-9, abs=1e-9)
 
 
@@ -203,11 +207,11 @@ def test_a_program_is_read_and_described_as_declared():
         assert (info.scope, info.boundary, info.whole_machine) == ("wall", "it", True)
         assert info.gain_sigma == pytest.approx(0.01 / Z_95)
         assert info.offset_sigma_w == pytest.approx(0.5 / Z_95)
-        assert info.update_period_s == pytest.approx(0.02, rel=0.01)
+        assert 0.015 < info.update_period_s < 0.5
         assert info.width_known
         assert "+-1 %" in info.method
         assert sensor.notes() == ()
-        assert read_until(sensor, 5.0) < 100.0
+        assert read_until(sensor, ABOVE_J + 5.0) < ABOVE_J + 100.0
     finally:
         sensor.close()
 
@@ -227,7 +231,7 @@ def test_each_declared_rail_is_a_device_and_other_rails_are_left_out():
         assert sensor.probe().found.endswith("15 W now, a line every 1 s")
         assert [c.device for c in sensor.info.channels] == ["plug:a", "plug:b"]
         assert sensor.info.scope == "rail"
-        assert sensor.read(edge=True) == (0.0, 0.0)
+        assert sensor.read(edge=True) == (ABOVE_J, ABOVE_J)
     finally:
         sensor.close()
 
@@ -276,7 +280,7 @@ def test_a_program_that_ends_leaves_old_lines_which_are_no_reading():
     sensor = ExternalSensor(meter(saying("0,5\n1000000,5\n")), wait_s=5, clock=lambda: clock[0])
     try:
         sensor.probe()
-        assert sensor.read(edge=False) == (0.0,)
+        assert sensor.read(edge=False) == (ABOVE_J,)
         clock[0] = 3.5
         with pytest.raises(OSError, match="lately"):
             sensor.read(edge=False)
@@ -330,7 +334,10 @@ def test_a_program_that_ignores_the_request_to_end_is_killed(tmp_path):
 
 def test_what_the_program_started_ends_with_it(tmp_path):
     script = tmp_path / "meter.sh"
-    script.write_text(f"sleep 60 & echo $! > {tmp_path}/child; while :; do echo 0,1; sleep 0.05; done\n")
+    script.write_text(
+        f"sleep 60 & echo $! > {tmp_path}/child\n"
+        "while :; do echo $(($(date +%s%N) / 1000)),1; sleep 0.05; done\n"
+    )
     sensor = ExternalSensor(meter(("sh", str(script))), wait_s=0.5)
     assert sensor.probe().usable
     child = int((tmp_path / "child").read_text())
@@ -359,16 +366,18 @@ def test_a_killed_process_leaves_no_program_behind(tmp_path):
 def test_a_named_pipe_is_read_and_waits_for_no_writer(tmp_path):
     pipe = tmp_path / "meter"
     os.mkfifo(pipe)
-    sensor = ExternalSensor(meter(pipe=str(pipe)), clock=lambda: 0.0)
+    clock = [0.0]
+    sensor = ExternalSensor(meter(pipe=str(pipe)), clock=lambda: clock[0])
     try:
         assert sensor.probe().usable
         with pipe.open("w") as stream:
             stream.write("0,50\n1000000,50\n")
             stream.flush()
-            assert read_until(sensor, 0.0) == 0.0
+            assert read_until(sensor, 0.0) == ABOVE_J
+            clock[0] = 1.0
             stream.write("2000000,50\n")
             stream.flush()
-            assert read_until(sensor, 50.0) == pytest.approx(50.0)
+            assert read_until(sensor, ABOVE_J + 50.0) == pytest.approx(ABOVE_J + 50.0)
     finally:
         sensor.close()
 
@@ -376,17 +385,19 @@ def test_a_named_pipe_is_read_and_waits_for_no_writer(tmp_path):
 def test_a_file_is_followed_from_its_end_with_the_units_of_its_header(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("t_ms,mw\n0,999000\n1000,999000\n20")
-    sensor = ExternalSensor(meter(pipe=str(path)), clock=lambda: 0.0)
+    clock = [0.0]
+    sensor = ExternalSensor(meter(pipe=str(path)), clock=lambda: clock[0])
     try:
         sensor.probe()
         time.sleep(0.3)
         with path.open("a") as stream:
             stream.write("00,999000\n3000,5000\n4000,5000\n")
             stream.flush()
-            assert read_until(sensor, 0.0) == 0.0
+            assert read_until(sensor, 0.0) == ABOVE_J
+            clock[0] = 1.0
             stream.write("5000,7000\n")
             stream.flush()
-            assert read_until(sensor, 5.0) == pytest.approx(5.0)
+            assert read_until(sensor, ABOVE_J + 5.0) == pytest.approx(ABOVE_J + 5.0)
     finally:
         sensor.close()
 
@@ -397,7 +408,7 @@ def test_collect_gives_raw_lines_on_this_machines_clock():
     assert len(told) > 3
     assert {line.watts for line in told} == {42.0}
     assert before <= told[0].t_us <= told[-1].t_us <= time.monotonic() * 1e6 + 1
-    assert told[1].t_us - told[0].t_us == pytest.approx(20_000, rel=1e-3)
+    assert told[1].t_us - told[0].t_us >= 15_000
 
 
 @pytest.mark.parametrize("command", [("/no/such/meter",), saying("nonsense\n")])
@@ -422,3 +433,31 @@ def test_a_gap_in_the_meter_is_uncovered_time_of_the_run():
     # The last line before the gap is held for three periods, as DESIGN's integrator does.
     assert wall.covered_s == pytest.approx(23.0)
     assert float(wall.energy_j) == pytest.approx(2300.0)
+
+
+SILENT = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells a child of its parent's end on Linux")
+def test_a_silent_program_ends_with_a_wrapper_that_is_killed(tmp_path):
+    """As ``carbonlens run`` starts it: in the main thread, with signals held back."""
+    code = (
+        "import signal, sys, time\n"
+        "from carbonlens.metering.sensors.external import ExternalSensor\n"
+        "from carbonlens.domain.sources import ExternalMeter\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})\n"
+        "m = ExternalMeter(name='m', command=(sys.executable, '-c', sys.argv[2], sys.argv[1]))\n"
+        "ExternalSensor(m, tied=True).probe(); print('on', flush=True); time.sleep(60)\n"
+    )
+    with subprocess.Popen(
+        (sys.executable, "-c", code, str(tmp_path / "told"), SILENT), stdout=subprocess.PIPE
+    ) as work:
+        work.stdout.readline()
+        deadline = time.monotonic() + 10
+        while not (tmp_path / "told").exists() or not (tmp_path / "told").read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        pid = int((tmp_path / "told").read_text())
+        assert is_alive(pid)
+        work.send_signal(signal.SIGKILL)
+    assert gone(pid)

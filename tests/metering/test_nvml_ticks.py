@@ -149,3 +149,30 @@ def test_without_a_phase_the_counter_is_told_as_it_is():
     read, _ = carried_on(counter)
     told = Library(counter).energy_j(None)
     assert read(None) == told
+
+
+def test_a_counter_is_not_carried_on_at_one_edge_alone():
+    counter = Counter(Clock(), watts=700.0)
+    read, ticks = carried_on(counter)
+    before = read(None)
+    ticks.search()
+    counter.clock.pass_(1.0)
+    raw = Library(counter).energy_j(None)
+    assert read(None) == raw
+    assert before < raw
+
+
+def test_a_counter_without_that_period_is_searched_once_in_a_process():
+    reads = []
+
+    def read():
+        reads.append(1)
+        return len(reads) // 5 * 1.0
+
+    ticks = Ticks(read)
+    ticks.search()
+    seen = len(reads)
+    for _ in range(5):
+        ticks.look_beside()
+    time.sleep(0.2)
+    assert len(reads) == seen

@@ -16,6 +16,7 @@ from carbonlens.metering.sensors.powermetrics import (
     parse_plist,
     parse_text,
 )
+from carbonlens.metering.sensors.stream import ABOVE_J
 from tests.metering.meters import plist, saying
 
 TEXT = """
@@ -123,7 +124,7 @@ class Fed:
         self.sensor._feed(text.encode())
 
     def read(self):
-        return self.sensor.read(edge=False)
+        return tuple(None if v is None else v - ABOVE_J for v in self.sensor.read(edge=False))
 
 
 @pytest.fixture

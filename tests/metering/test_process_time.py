@@ -10,6 +10,7 @@ import pytest
 
 from carbonlens.metering import process_time
 from carbonlens.metering.process_time import TreeClock, children, living_descendants_s, process_cpu_s
+from carbonlens.metering.sensors.stream import Program
 from tests.metering.processes import BURN, burn
 
 WAITING = BURN.format(0.3) + "print('done', flush=True)\ninput()\n"
@@ -178,3 +179,48 @@ def test_a_descendant_that_leaves_the_tree_stays_counted(tmp_path):
     subprocess.run([sys.executable, "-S", "-c", BURN.format(0.2)], check=True)
     assert 0.2 <= clock.read() - lost < 0.35
     assert 0.88 <= clock.read() - before < 1.4
+
+
+PRINTING = BURN.format(0.3) + "\nwhile True: print('0,1', flush=True); import time; time.sleep(0.02)\n"
+
+
+def test_a_meters_program_is_no_part_of_the_work_alive_or_waited_for():
+    clock = TreeClock(include_self=False)
+    before, listed = clock.read(), children(os.getpid())
+    meter = Program((sys.executable, "-c", PRINTING))
+    meter.open()
+    deadline = time.monotonic() + 10
+    while not meter.read(0.05):
+        assert time.monotonic() < deadline
+    assert children(os.getpid()) == listed  # nor is it what went on after the command
+    assert clock.read() - before < 0.05
+    child = subprocess.run([sys.executable, "-c", BURN.format(0.2)], check=True)
+    meter.end()
+    meter.close()
+    assert meter.exit_code not in {None, 0}
+    assert child.returncode == 0
+    assert 0.2 <= clock.read() - before < 0.4
+
+
+def test_what_a_meters_program_starts_is_no_part_of_the_work():
+    clock = TreeClock(include_self=False)
+    before = clock.read()
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-u', '-c', {PRINTING!r}])"
+    meter = Program((sys.executable, "-c", code))
+    meter.open()
+    deadline = time.monotonic() + 10
+    while not meter.read(0.05):
+        assert time.monotonic() < deadline
+    assert clock.read() - before < 0.05
+    meter.end()
+    meter.close()
+    assert clock.read() - before < 0.05
+
+
+def test_a_program_that_somebody_else_waited_for_has_ended():
+    meter = Program((sys.executable, "-c", ""))
+    meter.open()
+    os.waitpid(meter._process.pid, 0)
+    assert meter.exit_code == 0
+    meter.end()
+    meter.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from carbonlens.ledger.store import Ledger
+from carbonlens.metering.deposit import is_recorded
 from carbonlens.metering.host import process_start_ticks, this_host
 from carbonlens.metering.journal import Facts
 from carbonlens.metering.recovery import SILENT_S, recover, recover_beside
@@ -203,3 +204,20 @@ def test_a_journal_of_another_version_is_left_to_its_own(folder, ledger):
     found = recover(folder)
     assert (found.recovered, found.running, found.damaged) == ((), (), ())
     assert path.exists()
+
+
+def test_what_is_no_regular_file_is_left_alone(folder, ledger):
+    run_id, _ = orphan(folder, ledger)
+    os.mkfifo(folder / "0.jsonl")
+    (folder / "1.jsonl").mkdir()
+    (folder / "2.jsonl").symlink_to("0.jsonl")
+    assert [d.run.run_id for d in recover(folder).recovered] == [run_id]
+    assert sorted(p.name for p in folder.iterdir()) == ["0.jsonl", "1.jsonl", "2.jsonl"]
+
+
+def test_a_run_in_a_compacted_month_is_recorded(ledger):
+    run_id, month = "01a21f7d-66a9-73bb-b1ee-43cbbb5813c7", ledger / "months" / "2026-11"
+    month.mkdir(parents=True)
+    (month / "x.json").write_text(f'{{"runs": ["{run_id}"]}}')
+    assert is_recorded(run_id, ledger)
+    assert not is_recorded(run_id.replace("1", "2"), ledger)

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+import msgspec
 import pytest
 
 from carbonlens.domain.run import Run
@@ -353,6 +354,41 @@ def test_a_meter_that_stopped_gives_way_to_the_parts():
     assert {r.component for r in result.readings} == {"cpu", "gpu"}
 
 
+DECLARED = ["external:meter", "ipmi", "redfish", "powermetrics", "datasheet:meter"]
+
+
+@pytest.mark.parametrize("name", DECLARED)
+@pytest.mark.parametrize("component", ["wall", "total", "cpu", "ram"])
+@pytest.mark.parametrize("from_s", [4.0, 11.0])
+def test_a_declared_source_that_is_not_in_the_total_is_named_with_its_coverage(name, component, from_s):
+    late = msgspec.structs.replace(wall(name=name), channels=(Channel(device="meter", component=component),))
+    rows = [(t, (t,), (500.0 * t,) if t >= from_s else None) for t, _ in steady(10, ())]
+    result = sealed([both_curves(), late], rows)
+    assert [r.component for r in result.readings] == ["cpu"]
+    (said,) = (f for f in result.findings if f.code == "CL114")
+    assert said.severity == "warning"
+    assert said.message.startswith(name)
+    assert ("gave no reading" if from_s > 10 else "read over 6 s of 10 s") in said.message
+    assert [r.energy_j for r in result.beside] == ([] if from_s > 10 else [Decimal("3000.000000")])
+
+
+def test_a_declared_source_that_is_worse_evidence_stands_beside_and_says_so():
+    worse = wall(name="ipmi", grade="C")
+    rows = [(t, (10.0 * t,), (500.0 * t,)) for t, _ in steady(10, ())]
+    result = sealed([PACKAGE, worse], rows)
+    assert [r.component for r in result.readings] == ["cpu"]
+    assert [f.severity for f in result.findings if f.code == "CL119"] == ["info"]
+
+
+def test_findings_name_what_they_are_about_and_call_nothing_unknown_a_lower_bound():
+    rows = [(t, (500.0 * t,)) for t, _ in steady(10, ())]
+    (whole,) = (f for f in sealed([wall(whole_machine=True)], rows).findings if f.code == "CL103")
+    assert whole.subject == "energy.wall"
+    nothing = sealed([MODEL, power()], [(t, (t,), None) for t, _ in steady(2, ())])
+    assert all("lower bound" not in f.message for f in nothing.findings if f.code == "CL105")
+    assert any("is unknown" in f.message for f in nothing.findings if f.code == "CL105")
+
+
 def test_a_divided_device_bills_its_activity_or_its_size():
     part = Channel(device="MIG-1", component="gpu", part=0.25)
     use = SensorInfo(
@@ -406,3 +442,53 @@ def test_a_gpu_whose_sensor_gave_nothing_is_named_and_unknown():
     gpu = next(r for r in result.readings if r.component == "gpu")
     assert (gpu.energy_j, gpu.state, gpu.devices) == (None, "unknown", ("gpu-0",))
     assert total(result).state == "unbounded"
+
+
+def test_two_meters_of_one_machine_are_one_whole():
+    both = power(
+        "cumulative",
+        name="external:psu",
+        unit="J",
+        grade="A",
+        boundary="it",
+        scope="wall",
+        channels=(Channel(device="psu:1", component="wall"), Channel(device="psu:2", component="wall")),
+    )
+    rows = [(t, (t,), (300.0 * t, 310.0 * t)) for t, _ in steady(10, ())]
+    result = sealed([both_curves(), both], rows)
+    assert [(r.devices, r.energy_j) for r in result.readings] == [
+        (("psu:1",), Decimal("3000.000000")),
+        (("psu:2",), Decimal("3100.000000")),
+    ]
+    assert total(result).value == 6100
+
+
+def test_one_of_two_meters_that_stopped_is_not_the_whole():
+    both = power(
+        "cumulative",
+        name="external:psu",
+        unit="J",
+        grade="A",
+        boundary="it",
+        scope="wall",
+        channels=(Channel(device="psu:1", component="wall"), Channel(device="psu:2", component="wall")),
+    )
+    rows = [(t, (t,), (300.0 * t, 310.0 * t if t < 2 else None)) for t, _ in steady(10, ())]
+    result = sealed([both_curves(), both], rows)
+    assert {r.component for r in result.readings} == {"cpu"}
+    assert {r.devices for r in result.beside} == {("psu:1",), ("psu:2",)}
+
+
+def test_a_counter_is_not_given_up_for_power_in_a_window_of_a_few_ticks():
+    rows = [(t, (300.0 * t,), (300.0,)) for t, _ in steady(0.2, (), pace_s=0.05)]
+    assert [r.grade for r in sealed([counter_of_gpu(), power()], rows).readings] == ["B"]
+
+
+def test_a_declared_meter_of_the_gpu_and_its_own_counter_are_not_added_up():
+    declared = power(
+        "cumulative", name="external:pcie", unit="J", grade="A", device="pcie", component="gpu", rated_w=None
+    )
+    rows = [(t, (300.0 * t,), (309.0 * t,)) for t, _ in steady(10, ())]
+    result = sealed([counter_of_gpu(), declared], rows)
+    assert [(r.grade, r.energy_j) for r in result.readings] == [("A", Decimal("3090.000000"))]
+    assert [r.grade for r in result.beside] == ["B"]

@@ -66,6 +66,7 @@ def test_a_sensor_that_raises_is_a_gap(tmp_path, error):
     one = session(tmp_path, sensor)
     one.start()
     one.sample()
+    time.sleep(0.03)  # 20 J in no time at all would not be believed
     run = one.finish().run
     # Readings 0 and 2 are good: the counter itself carries what happened between.
     assert (run.energy[0].energy_j, run.energy[0].state) == (Decimal("20.000000"), "known")
@@ -115,8 +116,10 @@ def test_a_blocking_sensor_that_behaves_is_read_in_its_own_thread(tmp_path):
     assert (sensor.info.name, sensor.probe().usable) == ("counter", True)
     one = session(tmp_path, sensor)
     one.start()
+    time.sleep(0.05)
     run = one.finish().run
-    assert run.energy[0].energy_j == 10 * Decimal(len(names) - 1)
+    # What a busy machine's thread counted outside of the window is taken off.
+    assert float(run.energy[0].energy_j) == pytest.approx(10 * (len(names) - 1), rel=0.2)
     assert set(names) == {"carbonlens-sensor"}
 
 

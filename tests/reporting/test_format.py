@@ -155,3 +155,11 @@ def test_apportioned_parts_add_up_and_stay_close(parts, places):
     assert abs(sum(rounded) - sum(parts)) <= 0.5001 * grain
     assert all(abs(a - b) <= 1.0001 * grain for a, b in zip(rounded, parts, strict=True))
     assert all(abs(r / grain - round(r / grain)) < 1e-6 for r in rounded)
+
+
+@pytest.mark.parametrize("u", [1.0, 10.0, 100.0])
+def test_an_interval_that_says_nothing_is_printed_so_and_not_in_digits(u):
+    printed = fmt.energy(Estimate(value=0.2, unit="J", u_random=u))
+    assert printed.interval == "[0, no bound]"
+    narrow = fmt.energy(Estimate(value=0.2, unit="J", u_random=0.2))
+    assert "no bound" not in narrow.interval

@@ -30,7 +30,10 @@ VARIABLES: Final = (CUDA, ORDER, CONTAINER, *ALLOTTED)
 """All variables on which ``visible`` depends."""
 
 _NUMBER: Final = re.compile(r"\+?([0-9]+)")  # as strtoul reads: what follows the digits is ignored
-_OLD_MIG: Final = re.compile(r"MIG-(GPU-[^/]+)/([0-9]+)/([0-9]+)", re.IGNORECASE)
+_MOST_DIGITS: Final = 9
+"""A number of more digits is no device's."""
+
+_OLD_MIG: Final = re.compile(r"MIG-(GPU-[^/]+)/([0-9]{1,9})/([0-9]{1,9})", re.IGNORECASE)
 
 
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,7 +191,7 @@ def _allotted_place(entry: str, devices: Sequence[Device], *, by_minor: bool) ->
         named = _named(entry, devices)
         return named[0].device if len(named) == 1 else None
     number = entry.partition(":")[0]  # "0:1" is instance 1 of device 0
-    if not re.fullmatch(r"[0-9]+", number):
+    if not re.fullmatch(r"[0-9]+", number) or len(number) > _MOST_DIGITS:
         return None
     if by_minor and all(d.minor is not None for d in devices):
         return next((k for k, d in enumerate(devices) if d.minor == int(number)), None)
@@ -201,7 +204,7 @@ def _entries(text: str) -> list[str]:
 
 def _numbered(entry: str, count: int) -> list[Pick]:
     found = _NUMBER.match(entry)
-    if found is None or len(found[1]) > 9 or int(found[1]) >= count:
+    if found is None or len(found[1]) > _MOST_DIGITS or int(found[1]) >= count:
         return []
     return [Pick(int(found[1]))]
 

@@ -7,7 +7,7 @@ later, by another process, from the readings and this description alone.
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -27,6 +27,13 @@ Scope = Literal["process", "package", "rail", "board", "module", "machine", "wal
 
 Who = Literal["own", "all"]
 
+VOID: Final = -1e15
+"""What a counter tells instead of joules when nothing it told in this window is true.
+
+No failed reading looks like it, and the journal keeps it: a run that is recovered
+leaves the counter out as well.
+"""
+
 
 class Channel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One value of a sensor's reading.
@@ -38,6 +45,8 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         max_range: Where a counter wraps, in the sensor's unit; ``None`` when it
             does not or does not say.
         rated_w: Highest power of the device; ``None`` when it does not say.
+        most_w: More than this it cannot draw, not even for a moment; ``None`` takes
+            the bound of its class (``metering.plausible``).
         calibration: Of this device against a meter; applied when sealing.
         part: Share of the device that is the work's by size (MIG slices); the
             work is then billed its share of activity, or this share without one.
@@ -51,6 +60,7 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     calibration: Calibration | None = None
     part: float | None = None
     who: Who = "all"
+    most_w: float | None = None
 
 
 class SensorInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

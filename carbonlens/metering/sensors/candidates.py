@@ -80,7 +80,8 @@ def candidates(
         sources: What the user declared.
         clock: Whose CPU time is read.
         place: Where to look.
-        of_children: True to leave this process's own memory out.
+        of_children: True for a process that only watches its children: its own memory is
+            left out, and a meter's program ends with it.
         wait_s: How long the probe of a declared source waits for it to tell something;
             ``None`` is for the start of a run, which waits for nothing.
         everywhere: True to yield also those whose hardware does not show, so that their
@@ -88,14 +89,15 @@ def candidates(
     """
     trace = place.variables.get(REPLAY)
     if trace:
-        from carbonlens.metering.sensors.replay import ReplaySensor
+        from carbonlens.metering.sensors.replay import PLAIN, ReplaySensor
 
-        yield ReplaySensor(Path(trace))
+        path = Path(trace)
+        yield ReplaySensor(path, PLAIN if path.suffix == ".csv" else None)
         return
     left_out = set(sources.leave_out)
     of_devices = False
     for found in (
-        _declared_meters(sources, wait_s),
+        _declared_meters(sources, wait_s, tied=of_children),
         _counters(place, everywhere=everywhere),
         _boards(place, everywhere=everywhere),
         _declared_programs(sources, wait_s),
@@ -112,11 +114,11 @@ def candidates(
         yield RamModelSensor(include_self=not of_children, proc=place.root / "proc")
 
 
-def _declared_meters(sources: Sources, wait_s: float | None) -> Iterator[Sensor]:
+def _declared_meters(sources: Sources, wait_s: float | None, *, tied: bool) -> Iterator[Sensor]:
     for meter in sources.external:
         from carbonlens.metering.sensors.external import ExternalSensor
 
-        yield ExternalSensor(meter, wait_s=wait_s)
+        yield ExternalSensor(meter, wait_s=wait_s, tied=tied)
 
 
 def _counters(place: Place, *, everywhere: bool) -> Iterator[Sensor]:

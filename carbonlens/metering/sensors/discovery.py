@@ -244,6 +244,11 @@ class _Described:
     def close(self) -> None:
         self._sensor.close()
 
+    @property
+    def seen_period_s(self) -> float | None:
+        told: float | None = getattr(self._sensor, "seen_period_s", None)
+        return told
+
     def notes(self) -> tuple[Finding, ...]:
         said = getattr(self._sensor, "notes", None)
         return said() if said is not None else ()

@@ -11,20 +11,26 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.sources import ExternalMeter
 from carbonlens.domain.units import Z_95
 from carbonlens.errors import MeasurementError
-from carbonlens.metering.sensors import Channel, Probe, SensorInfo
+from carbonlens.metering.sensors import VOID, Channel, Probe, SensorInfo
 from carbonlens.metering.sensors.meter_lines import (
     DEFAULT_PERIOD_S,
     HoldCounter,
     LineParser,
     MeterLine,
+    clock_fault,
     on_host_clock,
 )
-from carbonlens.metering.sensors.stream import EARLY_END_S, Followed, Program, Pump
+from carbonlens.metering.sensors.stream import ABOVE_J, EARLY_END_S, Followed, Program, Pump
+
+_CLOCK_MEND: Final = (
+    "have it print its own monotonic time in microseconds, or name the unit in a header: t_ms,watts"
+)
 
 
 class ExternalSensor:
@@ -36,6 +42,8 @@ class ExternalSensor:
             ``None`` is for the start of a run, which waits for nothing: a meter
             that stays silent then is time not covered.
         clock: Monotonic seconds, by which lines grow old.
+        tied: True to have a program end whenever this process does, however it ends;
+            for a process that does nothing but measure.
     """
 
     may_block = False
@@ -47,12 +55,13 @@ class ExternalSensor:
         *,
         wait_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
+        tied: bool = False,
     ) -> None:
         """Keep what was declared; nothing is started."""
         self._meter = meter
         self._wait_s = wait_s
         self._clock = clock
-        self._source = _source(meter)
+        self._source = _source(meter, tied=tied)
         self._parser = LineParser()
         self._counters = {rail: HoldCounter(meter.period_s) for rail in meter.rails or (None,)}
         self._lock = threading.Lock()
@@ -65,6 +74,17 @@ class ExternalSensor:
     def info(self) -> SensorInfo:
         """Describe the readings; how often lines come is what was seen when it was probed."""
         return self._info or _info(self._meter, None)
+
+    @property
+    def seen_period_s(self) -> float | None:
+        """Seconds between two lines of a rail by now; ``None`` where that was declared, or none came."""
+        if self._meter.period_s is not None:
+            return None
+        with self._lock:
+            return self._slowest_s()
+
+    def _slowest_s(self) -> float | None:
+        return max((c.seen_period_s for c in self._counters.values() if c.seen_period_s), default=None)
 
     def probe(self) -> Probe:
         """Start the source and see whether it tells something."""
@@ -85,12 +105,13 @@ class ExternalSensor:
             self._wait_for_line(self._wait_s)
         if self._info is None:
             with self._lock:
-                seen = [c.seen_period_s for c in self._counters.values() if c.seen_period_s]
-            self._info = _info(self._meter, max(seen, default=None))
+                self._info = _info(self._meter, self._slowest_s())
         return self._told(place)
 
     def read(self, *, edge: bool) -> tuple[float | None, ...]:
         """Return joules a rail; ``None`` for a rail whose last line is old.
+
+        A rail whose clock is at fault tells ``VOID``: what it told before was false too.
 
         Raises:
             OSError: If no rail has a recent line, or the sensor is closed.
@@ -99,7 +120,7 @@ class ExternalSensor:
         self._start()
         now_s = self._clock()
         with self._lock:
-            values = tuple(counter.tell(now_s) for counter in self._counters.values())
+            values = tuple(_told_by(counter, now_s) for counter in self._counters.values())
         if all(v is None for v in values):
             raise OSError(f"the meter {self._meter.name} has told nothing lately")
         return values
@@ -115,11 +136,18 @@ class ExternalSensor:
     def notes(self) -> tuple[Finding, ...]:
         """Return what a reader must know about the lines so far."""
         noted = []
+        with self._lock:
+            fault = self._clock_fault()
+        if fault is not None:
+            noted.append(clock_at_fault(self._meter.name, fault))
         if self._parser.refused:
             noted.append(lines_refused(self._meter.name, self._parser.refused))
         if self._meter.gain_95 is None:
             noted.append(accuracy_unstated(self._meter.name))
         return tuple(noted)
+
+    def _clock_fault(self) -> str | None:
+        return next((c.clock_fault for c in self._counters.values() if c.clock_fault is not None), None)
 
     def _start(self) -> None:
         with self._lock:
@@ -154,6 +182,14 @@ class ExternalSensor:
         with self._lock:
             watts = [c.watts for c in self._counters.values() if c.watts is not None]
             periods = [c.seen_period_s for c in self._counters.values() if c.seen_period_s]
+            fault = self._clock_fault()
+        if fault is not None:
+            return Probe(
+                usable=False,
+                found=place,
+                reason=f"its clock {fault}, so that its energy cannot be told",
+                mend=_CLOCK_MEND,
+            )
         if self._ended.is_set():
             code = self._source.exit_code
             return self._silent(place, f"it ended with exit code {code}" if code is not None else "it ended")
@@ -189,7 +225,8 @@ def collect(
         Lines whose ``t_us`` are microseconds of ``clock``.
 
     Raises:
-        MeasurementError: If the meter cannot be started, or tells nothing.
+        MeasurementError: If the meter cannot be started, tells nothing, or its clock
+            does not go like this machine's.
     """
     parser, told = LineParser(), list[tuple[MeterLine, float]]()
 
@@ -216,6 +253,9 @@ def collect(
             where=meter.name,
             mend="have it print t_us,watts or t_us,watts,rail lines, each as soon as it is measured",
         )
+    fault = clock_fault(lines)
+    if fault is not None:
+        raise MeasurementError(f"the meter's clock {fault}", where=meter.name, mend=_CLOCK_MEND)
     return on_host_clock(lines)
 
 
@@ -226,6 +266,17 @@ def lines_refused(name: str, count: int) -> Finding:
         severity="info",
         message=f"{count} line(s) of the meter {name} were not understood and left out",
         mend="have it print t_us,watts or t_us,watts,rail lines",
+        subject=name,
+    )
+
+
+def clock_at_fault(name: str, what: str) -> Finding:
+    """A meter's clock does not go like this machine's: its watts make no energy."""
+    return Finding(
+        code="CL148",
+        severity="warning",
+        message=f"the clock of the meter {name} {what} by this machine's clock: its figure is left out",
+        mend=_CLOCK_MEND,
         subject=name,
     )
 
@@ -241,8 +292,15 @@ def accuracy_unstated(name: str) -> Finding:
     )
 
 
-def _source(meter: ExternalMeter) -> Program | Followed:
-    return Followed(Path(meter.pipe)) if meter.pipe is not None else Program(meter.command)
+def _told_by(counter: HoldCounter, now_s: float) -> float | None:
+    if counter.clock_fault is not None:
+        return VOID
+    told_j = counter.tell(now_s)
+    return None if told_j is None else ABOVE_J + told_j
+
+
+def _source(meter: ExternalMeter, *, tied: bool = False) -> Program | Followed:
+    return Followed(Path(meter.pipe)) if meter.pipe is not None else Program(meter.command, tied=tied)
 
 
 def _info(meter: ExternalMeter, seen_period_s: float | None) -> SensorInfo:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterable
 from statistics import median
 from typing import Final, NamedTuple
 
@@ -17,6 +18,19 @@ from carbonlens.signals.sensor import GAP_PERIODS
 
 DEFAULT_PERIOD_S: Final = 1.0
 """Spacing of lines as long as none was seen and none is declared."""
+
+CLOCK_SHARE: Final = 0.05
+"""A meter's clock that is this much faster or slower than this machine's is at fault."""
+
+_LATE_S: Final = 0.1
+"""What a line may be late without any that came later still: scheduling."""
+
+_HEAP_S: Final = 0.005
+"""Lines that arrive closer than this were printed together."""
+
+_LEAST_JUMPS: Final = 5
+_JUMP_SHARE: Final = 0.2
+_SOON_S: Final = 60.0
 
 _LONGEST_LINE: Final = 4096
 _SPACINGS: Final = 15
@@ -103,10 +117,90 @@ def _values(cells: list[str], time_us: float, power_w: float) -> MeterLine | Non
     return MeterLine(t_us, watts, cells[2] or None if len(cells) == 3 else None)
 
 
+class ClockCheck:
+    """Compares a meter's clock with the times at which its lines arrive.
+
+    A line arrives later than it was measured, by a delay that changes: both clocks
+    may differ by as much as lines were ever apart (a program may print them in heaps),
+    and by ``CLOCK_SHARE``. A clock that was set is a jump, after which it is compared
+    anew; one that jumps again and again is at fault.
+
+    Attributes:
+        fault: What is wrong with it, in words; ``None`` as long as nothing is.
+    """
+
+    def __init__(self) -> None:
+        """Start without a line."""
+        self.fault: str | None = None
+        self._first: tuple[float, float] | None = None
+        self._last = (0.0, 0.0)
+        self._widest_s = 0.0
+        self._lines = 0
+        self._jumps: deque[float] = deque(maxlen=_LEAST_JUMPS)
+
+    def take(self, t_us: float, arrived_s: float) -> bool:
+        """Compare one line; tell whether the clock went on since the last one, without a jump."""
+        t_s = t_us / US_PER_S
+        self._lines += 1
+        if self._first is None:
+            self._first = self._last = (t_s, arrived_s)
+            return False
+        step_s, waited_s = t_s - self._last[0], arrived_s - self._last[1]
+        self._widest_s = max(self._widest_s, waited_s)
+        self._last = (t_s, arrived_s)
+        ahead_s = (t_s - self._first[0]) - (arrived_s - self._first[1])
+        allowed_s = CLOCK_SHARE * max(t_s - self._first[0], arrived_s - self._first[1])
+        allowed_s += self._widest_s + _LATE_S
+        # Lines printed together run ahead where they tell of the time before they were listened to.
+        early = ahead_s > allowed_s and waited_s <= _HEAP_S
+        if early or step_s < 0 or step_s > waited_s + self._widest_s + _LATE_S:
+            self._first = self._last
+            self._jump(arrived_s)
+            return False
+        if abs(ahead_s) > allowed_s:
+            passed_s = arrived_s - self._first[1]
+            self._say(f"went on {passed_s + ahead_s:.3g} s in {passed_s:.3g} s")
+        return True
+
+    def _jump(self, arrived_s: float) -> None:
+        if self._jumps and arrived_s - self._jumps[-1] <= _HEAP_S:
+            return  # of one heap
+        self._jumps.append(arrived_s)
+        often = arrived_s - self._jumps[0] <= _SOON_S or len(self._jumps) >= _JUMP_SHARE * self._lines
+        if len(self._jumps) == _LEAST_JUMPS and often:
+            self._say(f"jumped {_LEAST_JUMPS} times in {arrived_s - self._jumps[0]:.3g} s")
+
+    def _say(self, what: str) -> None:
+        if self.fault is None:
+            self.fault = what
+
+
+def clock_fault(samples: Iterable[tuple[MeterLine, float]]) -> str | None:
+    """Return what is wrong with the clock of recorded lines; ``None`` if nothing is.
+
+    Args:
+        samples: Lines, each with the monotonic second it arrived at.
+    """
+    by_rail: dict[str | None, ClockCheck] = {}
+    for line, arrived_s in samples:
+        by_rail.setdefault(line.rail, ClockCheck()).take(line.t_us, arrived_s)
+    return next((check.fault for check in by_rail.values() if check.fault is not None), None)
+
+
 class _Rail:
-    """The last line of a rail."""
+    """The last line of a rail, and its clock."""
 
     def __init__(self, line: MeterLine, arrived_s: float) -> None:
+        self.clock = ClockCheck()
+        self.clock.take(line.t_us, arrived_s)
+        self._keep(line, arrived_s)
+
+    def take(self, line: MeterLine, arrived_s: float) -> bool:
+        went_on = self.clock.take(line.t_us, arrived_s)
+        self._keep(line, arrived_s)
+        return went_on
+
+    def _keep(self, line: MeterLine, arrived_s: float) -> None:
         self.t_us = line.t_us
         self.watts = line.watts
         self.arrived_s = arrived_s
@@ -115,9 +209,10 @@ class _Rail:
 class HoldCounter:
     """Joules of one channel: each line's watts held until the next line of its rail.
 
-    The meter's own clock gives the time between lines; the clock of this machine
-    only tells how long ago the last one came. Nothing is held over a gap of more than three
-    periods, nor when the meter's clock goes back: the counter then begins anew.
+    The meter's own clock gives the time between lines, as long as it goes like the clock of
+    this machine (``clock_fault``), which tells how long ago the last one came. Nothing is
+    held over a gap of more than three periods, nor when the meter's clock goes back: the
+    counter then begins anew.
 
     Args:
         period_s: Seconds between two lines of a rail; ``None`` takes their median.
@@ -137,6 +232,11 @@ class HoldCounter:
         return median(self._spacings_us) / US_PER_S if self._spacings_us else None
 
     @property
+    def clock_fault(self) -> str | None:
+        """What is wrong with the meter's clock: nothing that was told is true then."""
+        return next((r.clock.fault for r in self._rails.values() if r.clock.fault is not None), None)
+
+    @property
     def watts(self) -> float | None:
         """Power by the last lines; ``None`` before there was one."""
         return math.fsum(rail.watts for rail in self._rails.values()) if self._rails else None
@@ -153,17 +253,17 @@ class HoldCounter:
             arrived_s: When it came, by this machine's monotonic clock.
         """
         self.lines += 1
-        before = self._rails.get(line.rail)
-        self._rails[line.rail] = _Rail(line, arrived_s)
-        if before is None:
+        rail = self._rails.get(line.rail)
+        if rail is None:
+            self._rails[line.rail] = _Rail(line, arrived_s)
             # The sum has a part that it did not have until now.
             self._counter.begin_anew()
             return
-        step_us = line.t_us - before.t_us
-        if step_us < 0 or step_us > self._gap_s * US_PER_S:
+        step_us, held_w = line.t_us - rail.t_us, rail.watts
+        if not rail.take(line, arrived_s) or step_us > self._gap_s * US_PER_S:
             self._counter.begin_anew()
         else:
-            self._counter.add(before.watts * step_us / US_PER_S)
+            self._counter.add(held_w * step_us / US_PER_S)
         if step_us > 0:
             self._spacings_us.append(step_us)
 

@@ -7,6 +7,7 @@ as it reads: sealing takes it as a reset.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -48,6 +49,8 @@ class _NvmlSensor:
     """
 
     may_block = True
+    _longest_rest_s = 0.2
+    """Power that is read less often than this would leave holes."""
 
     def __init__(self, gpus: VisibleGpus, clock: Callable[[], float] = time.monotonic) -> None:
         self.rest_s = 0.0
@@ -75,7 +78,7 @@ class _NvmlSensor:
             else:
                 self._read.append((gpu, source))
                 self._lines.append(self._line(gpu.uuid, source))
-        self.rest_s = rest_s(sum(source.cost_s for _, source in self._read))
+        self.rest_s = min(rest_s(sum(source.cost_s for _, source in self._read)), self._longest_rest_s)
         return self._probed(selection)
 
     @property
@@ -162,6 +165,8 @@ class NvmlEnergySensor(_NvmlSensor):
         clock: Seconds of a monotonic clock.
     """
 
+    _longest_rest_s = math.inf
+
     @property
     def info(self) -> SensorInfo:
         """Describe the readings."""
@@ -176,18 +181,11 @@ class NvmlEnergySensor(_NvmlSensor):
             channels=self._channels(),
             method="NVML energy counter"
             + (" of the module" if self._scope_is_module else "")
-            + ", carried on to the moment of reading by the power",
+            + ", carried on to the moment of reading where its tick is known",
             gain_sigma=_GAIN_SIGMA,
             lag_s=nvml_fields.COUNTER_LAG_S,
             lag_sigma_s=nvml_fields.COUNTER_LAG_SIGMA_S,
         )
-
-    def probe(self) -> Probe:
-        """Read each GPU once or twice, and begin to look for the counters' phase."""
-        found = super().probe()
-        for gpu, _ in self._read:
-            self._ticks(gpu.uuid).look_beside()
-        return found
 
     def _source_of(self, gpu: Gpu) -> CounterSource:
         return self._found("counter", gpu, counter_source)
@@ -214,12 +212,13 @@ class NvmlEnergySensor(_NvmlSensor):
 
 
 class _CarriedOn:
-    """Reads one counter and adds what was drawn since it moved, where that is known."""
+    """Reads one counter and adds what was drawn since it moved, if that is known from the start."""
 
     def __init__(self, sensor: NvmlEnergySensor, uuid: str) -> None:
         self._sensor = sensor
         self._uuid = uuid
         self._last: tuple[float, float] | None = None
+        self._carries: bool | None = None
 
     def __call__(self, handle: Handle) -> float:
         ticks = self._sensor._ticks(self._uuid)
@@ -227,8 +226,11 @@ class _CarriedOn:
         age_s = ticks.age_s()
         if age_s is None:
             ticks.look_beside()
-        watts = None if age_s is None else self._sensor.power_w(self._uuid)
-        joules = told_j + (age_s or 0.0) * (watts or 0.0)
+        if self._carries is None:
+            # Carried on at one edge alone, a window would seem up to a tick longer.
+            self._carries = age_s is not None
+        watts = self._sensor.power_w(self._uuid) if self._carries and age_s is not None else None
+        joules = told_j if watts is None else told_j + (age_s or 0.0) * watts
         if self._last is not None and told_j >= self._last[0]:
             # Carried on too far before: a counter that did not fall must not seem to.
             joules = max(joules, self._last[1])

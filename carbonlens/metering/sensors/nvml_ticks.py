@@ -27,6 +27,11 @@ FRESH_S: Final = 120.0
 """Age up to which a phase is believed; longer windows do not need it."""
 
 _REST_S: Final = 0.001
+_BEGIN_AFTER_S: Final = 0.06
+"""A search begins after the edge of a window that asked for it has been read."""
+
+_in_turn = threading.Lock()
+"""One counter at a time: reads of several hold each other up in the driver."""
 
 
 class Ticks:
@@ -49,6 +54,7 @@ class Ticks:
         self._clock = clock
         self._sleep = sleep
         self._moved_at: float | None = None
+        self._has_none = False
         self._lock = threading.Lock()
 
     def age_s(self) -> float | None:
@@ -64,13 +70,15 @@ class Ticks:
         return self.age_s() is not None
 
     def look_beside(self) -> None:
-        """Look for the phase in a thread, unless it is known or looked for already."""
-        if not self.known and self._lock.acquire(blocking=False):
+        """Look for the phase in a thread, unless it is known, looked for, or known not to be there."""
+        if not self.known and not self._has_none and self._lock.acquire(blocking=False):
             start_beside(self._search_and_release, "carbonlens-ticks")
 
     def _search_and_release(self) -> None:
         try:
-            self.search()
+            self._sleep(_BEGIN_AFTER_S)
+            with _in_turn:
+                self.search()
         finally:
             self._lock.release()
 
@@ -84,7 +92,7 @@ class Ticks:
             for _ in range(_MOST_READS):
                 self._sleep(_REST_S)
                 if self._clock() > end:
-                    return
+                    break
                 begin = self._clock()
                 joules = self._read_j()
                 if joules != last:
@@ -97,3 +105,5 @@ class Ticks:
                 before = self._clock()
         except OSError:
             return
+        # A counter that moves otherwise is not asked again: each search costs as much as it reads.
+        self._has_none = True

@@ -25,7 +25,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.grades import MODEL_FACTOR_95
 from carbonlens.domain.units import Z_95
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
-from carbonlens.metering.sensors.stream import EARLY_END_S, Program, Pump, TellingCounter
+from carbonlens.metering.sensors.stream import ABOVE_J, EARLY_END_S, Program, Pump, TellingCounter
 from carbonlens.signals.sensor import GAP_PERIODS
 
 PERIOD_S: Final = 1.0
@@ -161,7 +161,7 @@ class _Component:
         if silent_s > GAP_PERIODS * PERIOD_S:
             return None
         # The mean power of the last sample stands in for the next until it comes.
-        return self.counter.tell(self._watts * silent_s)
+        return ABOVE_J + self.counter.tell(self._watts * silent_s)
 
 
 class PowermetricsSensor:

@@ -15,9 +15,14 @@ from typing import Final
 from carbonlens.domain.grades import COUNTER_GAIN_95
 from carbonlens.domain.units import Z_95
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
+from carbonlens.metering.sensors.sysfs import folders, number
 
 _ZONE: Final = re.compile(r"^intel-rapl:\d+(:\d+)?$")
 _MICRO: Final = 1e-6
+_LIMIT_TIMES: Final = 2
+_CLASS_W: Final = 2_000.0
+"""What no package draws (``metering.plausible``): a higher limit tells less."""
+
 _GAIN_SIGMA: Final = COUNTER_GAIN_95 / Z_95
 
 
@@ -29,6 +34,7 @@ class _Zone:
         self.name = name
         self.component = component
         self.max_range_j = _max_range_j(folder)
+        self.most_w = _most_w(folder) if component == "cpu" else None
         self.handle: int | None = None
 
 
@@ -59,7 +65,8 @@ class RaplSensor:
             grade="B",
             update_period_s=0.001,
             channels=tuple(
-                Channel(device=z.name, component=z.component, max_range=z.max_range_j) for z in self._zones
+                Channel(device=z.name, component=z.component, max_range=z.max_range_j, most_w=z.most_w)
+                for z in self._zones
             ),
             method="RAPL counters of the whole machine (powercap)",
             gain_sigma=_GAIN_SIGMA,
@@ -130,12 +137,23 @@ def _zones(root: Path) -> tuple[_Zone, ...]:
 
 
 def _max_range_j(folder: Path) -> float | None:
-    text = _text(folder / "max_energy_range_uj")
-    try:
-        value = int(text or "0")
-    except ValueError:
-        return None
-    return value * _MICRO if value > 0 else None
+    value = number(folder / "max_energy_range_uj")
+    return value * _MICRO if value is not None and value > 0 else None
+
+
+def _most_w(folder: Path) -> float | None:
+    """Return twice the highest power limit the zone tells; ``None`` where that bounds nothing.
+
+    A package may exceed its limit for as long as the turbo lasts. Firmware writes limits
+    of kilowatts to mean none (kernel documentation, power/powercap: ``constraint_*``).
+    """
+    limits = [
+        number(path)
+        for name in ("max_power_uw", "power_limit_uw")
+        for path in folders(folder, f"constraint_*_{name}")
+    ]
+    most_w = max((_LIMIT_TIMES * limit * _MICRO for limit in limits if limit is not None), default=0.0)
+    return most_w if 0 < most_w < _CLASS_W else None
 
 
 def _read_j(zone: _Zone) -> float | None:

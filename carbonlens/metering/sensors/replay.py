@@ -4,7 +4,8 @@ So a session is tested end to end without the hardware. A trace is a file of JSO
 lines: a header ``{"schema": "carbonlens/trace/1", "sensor": {...}}`` with the
 sensor's description, then ``[t_us, [value, ...]]`` a reading, with ``null`` for a
 value or a whole reading that failed. A CSV file ``t_us,<device>,...`` serves too,
-where the description is given beside it; an empty cell is a value that failed.
+where the description is given beside it; an empty cell is a value that failed. A
+file ``t_us,watts`` is taken for a meter at the plug where nothing describes it.
 """
 
 from __future__ import annotations
@@ -24,11 +25,31 @@ import msgspec
 
 from carbonlens.domain.units import US_PER_S
 from carbonlens.errors import InputFileError, UsageError
-from carbonlens.metering.sensors import Probe, Sensor, SensorInfo
+from carbonlens.ledger.regular_file import read_regular
+from carbonlens.metering.sensors import Channel, Probe, Sensor, SensorInfo
 from carbonlens.signals.sensor import GAP_PERIODS
 
 SCHEMA: Final = "carbonlens/trace/1"
 _MEND: Final = "record it again, or take out the line"
+_MOST_BYTES: Final = 64 * 1024 * 1024
+"""Some days of readings, ten a second; longer traces would delay the work they are played for."""
+
+PLAIN: Final = SensorInfo(
+    name="wall",
+    kind="instant",
+    unit="W",
+    scope="machine",
+    boundary="it",
+    grade="A",
+    update_period_s=0.0,
+    channels=(Channel(device="wall", component="wall"),),
+    method="watts at the plug",
+    width_known=False,
+)
+"""What a CSV file ``t_us,watts`` without a description is taken for: a meter at the plug.
+
+Nobody stated its accuracy, so its figures have no interval.
+"""
 
 Row = tuple[int, tuple[float | None, ...] | None]
 """Microseconds of the trace's clock, and the values; ``None`` for a reading that failed."""
@@ -65,7 +86,7 @@ def load_trace(path: Path, info: SensorInfo | None = None) -> Trace:
         UsageError: If a CSV file's sensor is not described, or has other devices.
     """
     try:
-        text = path.read_text("utf-8-sig")
+        text = read_regular(path, at_most=_MOST_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputFileError(f"the trace cannot be read ({error})", where=str(path), mend=_MEND) from error
     if path.suffix == ".csv":
@@ -255,7 +276,8 @@ def _csv_rows(path: Path, text: str, info: SensorInfo | None) -> Iterator[Row]:
     whole = text if text.endswith("\n") else text[: text.rfind("\n") + 1]
     rows = csv.reader(io.StringIO(whole))
     header = next(rows, [])
-    if header != ["t_us", *devices]:
+    wanted = ["t_us", *devices]
+    if header != wanted and not (len(devices) == 1 and header == ["t_us", "watts"]):
         raise UsageError(
             f"the columns are {','.join(header)}",
             where=f"{path}:1",

@@ -3,11 +3,13 @@
 A program runs in a session of its own: it has no terminal to ask for a password in,
 Ctrl-C does not reach it, and it reads nothing of what the user types. It ends with
 the sensor. Should this process be killed, its pipe closes, and the program ends
-with the next line it prints.
+with the next line it prints; where nothing but measuring is done (``carbonlens run``),
+Linux ends it at once.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import signal
@@ -20,6 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
+from carbonlens.metering.process_time import leave_out, wait_left_out
 from carbonlens.metering.threads import start_beside
 
 EARLY_END_S: Final = 0.03
@@ -29,6 +32,8 @@ _GRACE_S: Final = 0.04
 _REAP_S: Final = 5.0
 _LOOK_S: Final = 0.1
 _CHUNK: Final = 65536
+_WAIT_STEP_S: Final = 0.005
+_PR_SET_PDEATHSIG: Final = 1
 
 
 class ByteSource(Protocol):
@@ -52,21 +57,27 @@ class ByteSource(Protocol):
 
 
 class Program:
-    """A program that prints.
+    """A program that prints. Its CPU time is no part of the work.
 
     Args:
         command: Program and arguments; no shell reads them.
+        tied: True to have it end when this process is killed, though it prints nothing.
+            Takes effect on Linux, in the main thread: a child is tied to the thread that
+            starts it. It runs code in the child before the program, which a process
+            with threads of its own had better not do.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], *, tied: bool = False) -> None:
         """Keep the command; nothing is started."""
         self._command = tuple(command)
+        self._tied = tied
         self._process: subprocess.Popen[bytes] | None = None
+        self._waiting = threading.Lock()
 
     @property
     def exit_code(self) -> int | None:
         """What it ended with; ``None`` while it runs."""
-        return None if self._process is None else self._process.poll()
+        return self._wait(0.0)
 
     def open(self) -> None:
         """Start it.
@@ -84,9 +95,12 @@ class Program:
                 stderr=subprocess.DEVNULL,
                 bufsize=0,
                 start_new_session=True,
+                # Only where nothing but measuring is done: one call, of what is looked up before.
+                preexec_fn=_dying_with(os.getpid()) if self._tied else None,  # noqa: PLW1509
             )
-        except ValueError as error:
+        except (ValueError, subprocess.SubprocessError) as error:
             raise OSError(f"the command cannot be started ({error})") from error
+        leave_out(self._process.pid)
 
     def read(self, wait_s: float) -> bytes | None:
         """Return what it printed."""
@@ -94,13 +108,12 @@ class Program:
 
     def end(self) -> None:
         """Ask it to end, then kill it and what it started in its process group."""
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None or self._wait(0.0) is not None:
             return
         # A program run by sudo is not ours to signal: the closing pipe ends it.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGTERM)
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_GRACE_S)
+            self._wait(_GRACE_S)
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
@@ -108,13 +121,44 @@ class Program:
         if self._process is None or self._process.stdout is None:
             return
         self._process.stdout.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_REAP_S)
+        self._wait(_REAP_S)
+
+    def _wait(self, wait_s: float) -> int | None:
+        """Return the exit code; ``None`` if it runs still after that time."""
+        process = self._process
+        if process is None:
+            return None
+        deadline_s = time.monotonic() + wait_s
+        while True:
+            with self._waiting:
+                if process.returncode is None:
+                    process.returncode = wait_left_out(process.pid)
+            if process.returncode is not None or time.monotonic() >= deadline_s:
+                return process.returncode
+            time.sleep(_WAIT_STEP_S)
 
     def _stdout(self) -> int:
         if self._process is None or self._process.stdout is None:
             raise OSError("the program was not started")
         return self._process.stdout.fileno()
+
+
+def _dying_with(parent: int) -> Callable[[], None] | None:
+    """Return what a child does to end with this process; ``None`` where it cannot."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    prctl = getattr(ctypes.PyDLL(None), "prctl", None)
+    if prctl is None:
+        return None
+
+    def tie() -> None:
+        # The wrapper holds signals back, and a child inherits that.
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)  # it died before the signal was asked for
+
+    return tie
 
 
 class Followed:
@@ -225,6 +269,10 @@ class Pump:
         finally:
             self.ended.set()
             self._source.close()
+
+
+ABOVE_J: Final = 1e6
+"""Added to what a counter tells: it falls after a gap, and a reading below 0 is one at fault."""
 
 
 class TellingCounter:

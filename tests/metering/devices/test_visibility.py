@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carbonlens.metering.devices.visibility import Device, Instance, Pick, amd_visible, picks, visible
+from carbonlens.metering.devices.visibility import (
+    ALLOTTED,
+    CONTAINER,
+    CUDA,
+    Device,
+    Instance,
+    Pick,
+    amd_visible,
+    picks,
+    visible,
+)
 
 UUIDS = [f"GPU-{c * 8}-1111-2222-3333-444455556666" for c in "abcdef01"]
 EIGHT = [Device(uuid=u, name="H100", minor=k) for k, u in enumerate(UUIDS)]
@@ -213,3 +223,14 @@ def test_a_limit_never_adds_devices(environ):
 def test_what_a_container_allots_is_counted_only_if_it_fits_whole(text):
     found = places({"NVIDIA_VISIBLE_DEVICES": text})
     assert found == list(range(8)) or 0 < len(found) < 8
+
+
+@pytest.mark.parametrize(
+    "name", [CUDA, CONTAINER, *ALLOTTED, "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"]
+)
+@pytest.mark.parametrize(
+    "text", ["9" * 5000, "1:" + "9" * 5000, f"MIG-GPU-x/{'9' * 5000}/{'9' * 5000}", "0," * 5000]
+)
+def test_a_variable_of_any_length_is_followed_or_passed_over_and_never_raises(name, text):
+    assert {pick.device for pick in visible({name: text}, EIGHT).picks} <= set(range(8))
+    assert set(amd_visible({name: text}, UUIDS)) <= set(range(8))

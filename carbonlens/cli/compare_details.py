@@ -1,0 +1,154 @@
+"""What ``compare --details`` adds: parts, gates, the front, and each step's break-even."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from carbonlens.cli import output
+from carbonlens.cli.compare_view import earned_back, per
+from carbonlens.domain.comparison import Amounts, Comparison, GateResult, StepResult
+from carbonlens.domain.estimate import Estimate
+from carbonlens.reporting import format as fmt
+from carbonlens.reporting import names
+from carbonlens.reporting.metrics import gate_format, is_fraction, metric_words
+
+_WIDTH = 18
+_METHODS = {
+    "ladder": "along the accepted path",
+    "shapley": "Shapley values",
+    "shapley_estimate": "Shapley values estimated from drawn orders",
+    "order_mean": "means over the measured orders",
+}
+
+
+def details_of(comparison: Comparison) -> list[str]:
+    """Return the lines, each table under its title.
+
+    Args:
+        comparison: The result.
+    """
+    return [
+        *_parts(comparison),
+        *_alone_and_last(comparison),
+        *_gates(comparison.steps),
+        *_front(comparison),
+        *_marginal(comparison),
+    ]
+
+
+def _parts(comparison: Comparison) -> list[str]:
+    total, method = comparison.total, comparison.attribution_method
+    rows = [[_name(s.step), *_amounts(s.attribution)] for s in comparison.steps if s.attribution is not None]
+    if not rows or total is None or method is None:
+        return []
+    rows.append(["total", *_amounts(total)])
+    header = ["part", "energy", "CO2e location", "CO2e market", "cost"]
+    return ["", f"saved{per(comparison)}, {_METHODS[method]}:", *output.table(header, rows)]
+
+
+def _alone_and_last(comparison: Comparison) -> list[str]:
+    """Return what each optimization saves when it is switched on first, and when last."""
+    if comparison.mode != "lattice":
+        return []
+    rows = [
+        [
+            _name(s.step),
+            _energy(s.savings),
+            _energy(s.leave_one_out),
+            fmt.UNKNOWN if s.order_range is None else _between(s.order_range.low_j, s.order_range.high_j),
+        ]
+        for s in comparison.steps
+    ]
+    title = (
+        f"energy saved{per(comparison)} by itself (leave-one-in) and on top of all others (leave-one-out):"
+    )
+    return ["", *_clipped([title]), *output.table(["step", "alone", "last", "over orders"], rows)]
+
+
+def _gates(steps: Sequence[StepResult]) -> list[str]:
+    rows = [
+        [_name(s.step), output.clip(g.name, _WIDTH), _observed(g), _limit(g), g.outcome]
+        for s in steps
+        for g in s.gates
+    ]
+    return (
+        ["", *_clipped(output.table(["gates of", "gate", "observed", "limit", "outcome"], rows))]
+        if rows
+        else []
+    )
+
+
+def _front(comparison: Comparison) -> list[str]:
+    if not comparison.pareto:
+        return []
+    measures = list(comparison.pareto[0].values)
+    rows = [
+        [
+            _name(p.step),
+            *(_value(m, p.values[m]) for m in measures),
+            "on the front" if p.on_front else f"beaten by {_name(p.dominated_by or '')}",
+        ]
+        for p in comparison.pareto
+    ]
+    header = ["Pareto front", *(metric_words(m) for m in measures), "by best values"]
+    return ["", *_clipped(output.table(header, rows))]
+
+
+def _marginal(comparison: Comparison) -> list[str]:
+    unit = names.plural(comparison.study.unit)
+    lines = []
+    for step in comparison.steps:
+        said = [earned_back(b, unit) for b in step.break_even if b.measure != "carbon_market"]
+        known = [s for s in said if s]
+        if known:
+            lines.append(f"{_name(step.step)}: {'; '.join(known)}")
+    return ["", "each step's own work is earned back after:", *_clipped(lines)] if lines else []
+
+
+def _amounts(amounts: Amounts | None) -> list[str]:
+    if amounts is None:
+        return [fmt.UNKNOWN] * 4
+    return [
+        fmt.energy(amounts.energy_j).text,
+        fmt.mass(amounts.emissions_location_kg).text,
+        fmt.mass(amounts.emissions_market_kg).text,
+        fmt.money(amounts.cost).text,
+    ]
+
+
+def _energy(amounts: Amounts | None) -> str:
+    if amounts is None:
+        return fmt.UNKNOWN
+    printed = fmt.energy(amounts.energy_j)
+    return f"{printed.text} {printed.interval}".strip()
+
+
+def _between(low: float, high: float) -> str:
+    scale = fmt.energy_scale(max(abs(low), abs(high)))
+    ends = (fmt.energy(Estimate(value=x, unit="J", signed=True), scale).text for x in (low, high))
+    return " to ".join(ends)
+
+
+def _observed(gate: GateResult) -> str:
+    printed = gate_format(gate)(gate.observed)
+    return f"{printed.text} {printed.interval}".strip()
+
+
+def _limit(gate: GateResult) -> str:
+    return gate_format(gate)(Estimate(value=gate.limit, unit=gate.observed.unit)).text
+
+
+def _value(measure: str, value: float) -> str:
+    if measure == "energy_j":
+        return fmt.energy(Estimate(value=value, unit="J")).text
+    if measure.startswith("latency_"):
+        return fmt.plain(Estimate(value=value, unit="ms"), "ms").text
+    return (fmt.percent if is_fraction(measure) else fmt.plain)(Estimate(value=value, unit="1")).text
+
+
+def _name(step: str) -> str:
+    return output.clip(step, _WIDTH)
+
+
+def _clipped(lines: Sequence[str]) -> list[str]:
+    return [output.clip(line, output.WIDTH) for line in lines]

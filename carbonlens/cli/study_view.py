@@ -1,0 +1,78 @@
+"""How a plan is printed: JSON, or a few lines and the order of the first rounds."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from pathlib import Path
+
+import msgspec
+
+from carbonlens.cli import output
+from carbonlens.compare.from_runs import joined
+from carbonlens.compare.planning import Plan
+from carbonlens.domain.estimate import Estimate
+from carbonlens.reporting import format as fmt
+
+SCHEMA = "carbonlens/study-plan/1"
+_ROUNDS_SHOWN = 2
+_MOST_SHOWN = 16
+
+
+def print_as_json(plan: Plan, written: Path | None) -> None:
+    """Print the whole plan: combinations, orders, and every round's order."""
+    cells = [{"name": joined(c), "on": list(c)} for c in plan.cells]
+    output.print_json(
+        {
+            "schema": SCHEMA,
+            **msgspec.to_builtins(plan),
+            "cells": cells,
+            "runs": len(plan.cells) * plan.rounds,
+            "baseline": joined(()),
+            "schedule": [[cells[i]["name"] for i in order] for order in plan.schedule],
+            "study_file": None if written is None else str(written),
+        }
+    )
+
+
+def print_as_text(plan: Plan, written: Path | None) -> None:
+    """Print what to run and how long it takes."""
+    n, cells = len(plan.steps), len(plan.cells)
+    if plan.mode == "lattice":
+        output.say(f"all {cells} combinations of {n} steps: exact Shapley values")
+    else:
+        output.say(
+            f"{cells} of {2**n} combinations, on {len(plan.orders)} orders drawn in antithetic pairs: "
+            "estimated"
+        )
+        output.say("Shapley values with an interval (keep the orders: -o study.toml)")
+    output.say(
+        f"{plan.rounds} rounds of {cells} runs of {_time(plan.run_s)} and {_time(plan.settle_s)} to settle: "
+        f"{_time(plan.total_s)}"
+    )
+    output.say(
+        f"finds a change of {_percent(plan.detectable)} in 8 of 10 studies if one run scatters by "
+        f"{_percent(plan.cv)}"
+    )
+    if plan.budget_s is not None and not plan.fits:
+        output.say(
+            f"does NOT fit the budget of {_time(plan.budget_s)}: give more time, fewer steps, or shorter runs"
+        )
+    for number, order in enumerate(plan.schedule[:_ROUNDS_SHOWN], start=1):
+        shown = [joined(plan.cells[i]) for i in order[:_MOST_SHOWN]]
+        rest = f" ... {len(order) - _MOST_SHOWN} more" if len(order) > _MOST_SHOWN else ""
+        text = f"round {number}: {', '.join(shown)}{rest}"
+        for line in textwrap.wrap(output.clean(text), output.WIDTH, subsequent_indent="  "):
+            output.say(line)
+    if plan.rounds > _ROUNDS_SHOWN:
+        output.say("and so on: each pair of rounds draws a new order and reverses it (--json lists all)")
+    if written is not None:
+        output.say(output.clip(f"saved {written}", output.WIDTH))
+
+
+def _time(seconds: float) -> str:
+    return fmt.span(Estimate(value=math.ceil(seconds), unit="s")).text
+
+
+def _percent(share: float) -> str:
+    return fmt.percent(Estimate(value=float(f"{share:.2g}"), unit="1")).text

@@ -1,0 +1,173 @@
+"""Effort: what making the steps took, in energy, carbon and money, engineering included.
+
+Compute is measured; it is accounted with the factor of where and when it ran,
+which need not be the serving site's. Hours of engineering are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from carbonlens.accounting.amounts import NO_CURRENCY, account
+from carbonlens.compare.arms import MEASURES
+from carbonlens.compare.contrast import sum_amounts
+from carbonlens.compare.grouping import StepRuns
+from carbonlens.compare.observation import core_hours, measured_energy
+from carbonlens.domain.comparison import Amounts
+from carbonlens.domain.estimate import Estimate, add, unknown
+from carbonlens.domain.factor import Vector
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.run import Run
+from carbonlens.domain.study import EffortPlace, Study
+from carbonlens.domain.units import US_PER_S
+from carbonlens.errors import IncomparableError
+
+
+def efforts_of(
+    groups: Mapping[str, StepRuns], study: Study, vector: Vector
+) -> tuple[dict[str, Amounts], tuple[Finding, ...]]:
+    """Return what making each step took; a step without recorded work is absent.
+
+    Args:
+        groups: Runs by step.
+        study: Says where effort ran, and what engineering took.
+        vector: Factors and prices of the serving site.
+
+    Raises:
+        IncomparableError: If engineering is priced in another currency than the rest.
+    """
+    hours = {s.name: s.engineering_hours for s in study.steps if s.engineering_hours is not None}
+    found: dict[str, Amounts] = {}
+    findings: list[Finding] = []
+    for name, group in groups.items():
+        compute, of_compute = _compute(group, study, vector)
+        findings += of_compute
+        if name in hours:
+            compute = _with_hours(compute, hours[name], study, vector)
+        if compute is not None:
+            found[name] = compute
+    unpriced = [n for n in hours if study.engineering is None]
+    if unpriced:
+        findings.append(
+            Finding(
+                code="CL441",
+                severity="warning",
+                message=f"engineering hours of {', '.join(unpriced)} have no price: "
+                "cost of effort and break-even in money are lower bounds",
+                mend="state [engineering] amount_per_hour, currency and source in the study file",
+            )
+        )
+    return found, tuple(findings)
+
+
+def total_effort(
+    efforts: Mapping[str, Amounts], steps: Iterable[str]
+) -> tuple[Amounts | None, tuple[str, ...]]:
+    """Return the effort of several steps, and the steps that recorded none.
+
+    With a step missing, the sum is a lower bound.
+
+    Args:
+        efforts: Work to make each step.
+        steps: Names of the steps.
+    """
+    names = list(steps)
+    known = [efforts[n] for n in names if n in efforts]
+    silent = tuple(n for n in names if n not in efforts)
+    if not known:
+        return None, silent
+    total = sum_amounts(known)
+    return (at_least(total) if silent else total), silent
+
+
+def at_least(amounts: Amounts) -> Amounts:
+    """Return the amounts as lower bounds."""
+    bounded = {}
+    for measure in MEASURES:
+        estimate = getattr(amounts, measure)
+        bounded[measure] = estimate if estimate.value is None else replace(estimate, state="unbounded")
+    return Amounts(**bounded)
+
+
+def _compute(group: StepRuns, study: Study, vector: Vector) -> tuple[Amounts | None, tuple[Finding, ...]]:
+    """Return the effort runs of a step, failed attempts included."""
+    parts: list[Amounts] = []
+    findings: list[Finding] = []
+    for run in group.effort:
+        here, of_place = _vector_of(run, study, vector)
+        amounts, of_account = account(measured_energy(run), run.boundary, core_hours(run), here)
+        parts.append(amounts)
+        findings += (*of_place, *of_account)
+    return (sum_amounts(parts) if parts else None), tuple(dict.fromkeys(findings))
+
+
+def _vector_of(run: Run, study: Study, vector: Vector) -> tuple[Vector, tuple[Finding, ...]]:
+    """Return the factors of where and when a run ran.
+
+    A run that states another zone than the serving site's factor holds for gets no
+    factor of that site: its carbon is unknown.
+    """
+    place = next((p for p in study.effort_places if _fits(p, run)), None)
+    if place is not None:
+        return place.vector, ()
+    zones = {f.zone.casefold() for f in (vector.location, vector.market) if f is not None}
+    if run.zone is None or not zones or run.zone.casefold() in zones:
+        return vector, ()
+    finding = Finding(
+        code="CL440",
+        severity="warning",
+        message=f"effort of step {run.step!r} ran in zone {run.zone}, for which no factor is stated: "
+        "its carbon is unknown",
+        mend=f'state [[effort_place]] with zone = "{run.zone}" and its assumptions in the study file',
+        subject=run.step,
+    )
+    return replace(vector, location=None, market=None), (finding,)
+
+
+def _fits(place: EffortPlace, run: Run) -> bool:
+    if place.zone is not None and (run.zone or "").casefold() != place.zone.casefold():
+        return False
+    if place.site is not None and run.site != place.site:
+        return False
+    return place.period is None or _day(run).startswith(place.period)
+
+
+def _day(run: Run) -> str:
+    """Return the UTC date on which a run started, empty when unknown."""
+    if run.start_us is None:
+        return ""
+    return datetime.fromtimestamp(run.start_us / US_PER_S, tz=UTC).date().isoformat()
+
+
+def _with_hours(compute: Amounts | None, hours: float, study: Study, vector: Vector) -> Amounts:
+    """Return the effort with its engineering; without runs its compute stays unknown."""
+    currency = vector.currency or (None if compute is None else _stated(compute.cost))
+    if compute is None:
+        compute = Amounts(
+            energy_j=unknown("J"),
+            emissions_location_kg=unknown("kg"),
+            emissions_market_kg=unknown("kg"),
+            embodied_kg=unknown("kg"),
+            cost=unknown(currency or NO_CURRENCY),
+        )
+    rate = study.engineering
+    if rate is None:
+        return replace(compute, cost=at_least(compute).cost)
+    if currency is not None and rate.currency != currency:
+        raise IncomparableError(
+            f"engineering is priced in {rate.currency}, the rest in {currency}",
+            where=study.name,
+            mend="state both in one currency; rates are never guessed",
+        )
+    amount = float(rate.amount_per_hour) * hours
+    sources = {"engineering": amount * rate.u_relative} if rate.u_relative else {}
+    priced = Estimate(value=amount, unit=rate.currency, grade="E", u_by_source=sources)
+    cost = compute.cost if compute.cost.value is not None else unknown(rate.currency)
+    return replace(compute, cost=add((cost, priced), rate.currency))
+
+
+def _stated(cost: Estimate) -> str | None:
+    return cost.unit if cost.value is not None else None

@@ -1,0 +1,223 @@
+"""Planning: which combinations to run, in which rounds and order, within a time.
+
+Up to four steps every combination is run, so that Shapley values are exact. Beyond,
+orders are drawn at random in antithetic pairs, and only the combinations on them
+are run: an unbiased estimate, with an interval from two pairs on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Final, Literal
+
+import msgspec
+
+from carbonlens.compare.arms import ROUNDS_NEEDED
+from carbonlens.compare.effects import Rule
+from carbonlens.compare.orders import SEED, Order, antithetic_orders, prefixes
+from carbonlens.compare.statistics import POWER, t_quantile
+from carbonlens.errors import UsageError
+
+FULL_LATTICE_UP_TO: Final = 4
+MOST_STEPS: Final = 20
+LEAST_RUN_S: Final = 10.0
+"""Shorter runs are ruled by the sensor's lag and the edges of its window (a board's
+power is read over 0.1 to 1 s)."""
+
+SETTLE_S: Final = 2.0
+"""Between runs, for the sensor to come to rest and the process to start."""
+
+_MOST_PAIRS: Final = 12
+_MOST_ROUNDS: Final = 200
+
+Cell = frozenset[str]
+Mode = Literal["lattice", "orders"]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs to make.
+
+    Attributes:
+        steps: Optimizations, in the order given.
+        mode: All combinations, or those on drawn orders.
+        cells: Combinations to run, each in the order of ``steps``; none first.
+        orders: Drawn orders, each followed by its reverse; empty for a full lattice.
+        orders_possible: n! for n steps.
+        rounds: How often each combination is run.
+        schedule: Per round, places in ``cells`` in the order to run them.
+        run_s: Seconds of work of one run.
+        settle_s: Seconds between runs.
+        total_s: Time of all of it.
+        budget_s: Time there is; ``None`` without one.
+        fits: Whether the whole is within the budget.
+        detectable: Change that this design finds with 80 % power, at ``cv``.
+        cv: Scatter of one run, relative, that the plan counts on.
+    """
+
+    steps: tuple[str, ...]
+    mode: Mode
+    cells: tuple[tuple[str, ...], ...]
+    orders: tuple[Order, ...]
+    orders_possible: int
+    rounds: int
+    schedule: tuple[tuple[int, ...], ...]
+    run_s: float
+    settle_s: float
+    total_s: float
+    budget_s: float | None
+    fits: bool
+    detectable: float
+    cv: float
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What the plan should do.
+
+    Attributes:
+        steps: Names of the optimizations.
+        budget_s: Time there is; the plan takes what it needs when ``None``.
+        run_s: Seconds of work of one run; chosen to fit when ``None``.
+        rounds: Rounds; chosen when ``None``.
+        effect: Smallest relative change to be found with 80 % power.
+        cv: Scatter of one run, relative.
+        seed: Of the draws.
+    """
+
+    steps: tuple[str, ...]
+    budget_s: float | None = None
+    run_s: float | None = None
+    rounds: int | None = None
+    effect: float = 0.03
+    cv: float = 0.01
+    seed: int = SEED
+
+
+def plan(wish: Wish) -> Plan:
+    """Return the runs to make.
+
+    More rounds come before longer runs, longer runs before more orders: a verdict
+    needs rounds, and one run less lag.
+
+    Args:
+        wish: Steps and time.
+
+    Raises:
+        UsageError: If a value is impossible.
+    """
+    _refuse(wish)
+    rounds = wish.rounds or _rounds_for(wish)
+    n = len(wish.steps)
+    if n <= FULL_LATTICE_UP_TO:
+        sets = [frozenset(c) for size in range(n + 1) for c in combinations(wish.steps, size)]
+        return _made(wish, "lattice", sets, (), rounds)
+    orders = _orders_within(wish, rounds)
+    sets = sorted(
+        dict.fromkeys(c for o in orders for c in prefixes(o)), key=lambda c: (len(c), _spelled(c, wish))
+    )
+    return _made(wish, "orders", sets, orders, rounds)
+
+
+def detectable(n_steps: int, rounds: int, cv: float) -> float:
+    """Return the relative saving that a design finds with 80 % power.
+
+    A difference of two runs of one round scatters by ``cv * sqrt(2)``; intervals are
+    simultaneous over the steps.
+
+    Args:
+        n_steps: Steps tested together.
+        rounds: Complete rounds.
+        cv: Scatter of one run, relative.
+    """
+    quantile = 1 - (1 - Rule(tests=n_steps).confidence) / 2
+    reach = t_quantile(quantile, rounds - 1) + t_quantile(POWER, rounds - 1)
+    return -math.expm1(-reach * cv * math.sqrt(2 / rounds))
+
+
+def _refuse(wish: Wish) -> None:
+    n = len(wish.steps)
+    if not 1 <= n <= MOST_STEPS or len(set(wish.steps)) < n:
+        raise UsageError(f"{n} steps, or a step twice", mend=f"plan 1 to {MOST_STEPS} steps, each named once")
+    if wish.rounds is not None and not ROUNDS_NEEDED <= wish.rounds <= _MOST_ROUNDS:
+        raise UsageError(
+            f"{wish.rounds} rounds", mend=f"plan {ROUNDS_NEEDED} to {_MOST_ROUNDS}: fewer give no verdict"
+        )
+    for name, value in (("--effect", wish.effect), ("--cv", wish.cv)):
+        if not 0 < value < 1:
+            raise UsageError(f"{name} is {value}", mend="give a share between 0 and 1: 0.03 is 3 %")
+    for name, seconds in (("--budget", wish.budget_s), ("--run", wish.run_s)):
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise UsageError(f"{name} is {seconds} s", mend="give a time above 0, for example 2h or 90s")
+
+
+def _rounds_for(wish: Wish) -> int:
+    """Return the fewest rounds that find the wanted effect."""
+    counts = range(ROUNDS_NEEDED, _MOST_ROUNDS)
+    n = len(wish.steps)
+    return next((r for r in counts if detectable(n, r, wish.cv) <= wish.effect), _MOST_ROUNDS)
+
+
+def _orders_within(wish: Wish, rounds: int) -> tuple[Order, ...]:
+    """Return as many pairs of orders as the budget has time for, at least two."""
+    n = len(wish.steps)
+    most = min(_MOST_PAIRS, math.factorial(n) // 2)
+    run_s = wish.run_s or LEAST_RUN_S
+    found = antithetic_orders(wish.steps, 2, wish.seed)
+    for pairs in range(3, most + 1):
+        longer = antithetic_orders(wish.steps, pairs, wish.seed)
+        cells = len({c for o in longer for c in prefixes(o)})
+        if wish.budget_s is not None and cells * rounds * (run_s + SETTLE_S) > wish.budget_s:
+            break
+        found = longer
+    return found
+
+
+def _made(wish: Wish, mode: Mode, sets: Sequence[Cell], orders: tuple[Order, ...], rounds: int) -> Plan:
+    if wish.rounds is None and wish.budget_s is not None:
+        # What does not fit is measured less often, but never too seldom for a verdict.
+        room_for = math.floor(wish.budget_s / len(sets) / ((wish.run_s or LEAST_RUN_S) + SETTLE_S))
+        rounds = min(rounds, max(ROUNDS_NEEDED, room_for))
+    runs = len(sets) * rounds
+    run_s = wish.run_s
+    if run_s is None:
+        room = math.inf if wish.budget_s is None else wish.budget_s / runs - SETTLE_S
+        # Without a budget the shortest that a sensor bears; with one, up to a minute of what there is.
+        run_s = LEAST_RUN_S if room == math.inf else float(math.floor(min(60.0, max(LEAST_RUN_S, room))))
+    total = runs * (run_s + SETTLE_S)
+    return Plan(
+        steps=wish.steps,
+        mode=mode,
+        cells=tuple(tuple(s for s in wish.steps if s in cell) for cell in sets),
+        orders=orders,
+        orders_possible=math.factorial(len(wish.steps)),
+        rounds=rounds,
+        schedule=_schedule(len(sets), rounds, wish.seed),
+        run_s=run_s,
+        settle_s=SETTLE_S,
+        total_s=total,
+        budget_s=wish.budget_s,
+        fits=wish.budget_s is None or total <= wish.budget_s,
+        detectable=detectable(len(wish.steps), rounds, wish.cv),
+        cv=wish.cv,
+    )
+
+
+def _schedule(cells: int, rounds: int, seed: int) -> tuple[tuple[int, ...], ...]:
+    """Return the order of each round: drawn at random, every second the reverse of the one before.
+
+    In such a pair every combination has the same mean place, so a linear drift
+    within it cancels (ABBA).
+    """
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    made: list[tuple[int, ...]] = []
+    while len(made) < rounds:
+        order = tuple(int(i) for i in rng.permutation(cells))
+        made += [order, order[::-1]]
+    return tuple(made[:rounds])
+
+
+def _spelled(cell: Cell, wish: Wish) -> tuple[int, ...]:
+    return tuple(wish.steps.index(s) for s in wish.steps if s in cell)

@@ -1,0 +1,131 @@
+"""What a study file may not say: contradictions and impossible values, each with its mend."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from carbonlens.domain.study import Selector, Study
+from carbonlens.errors import ConfigError
+
+_RATIOS = ("min_retention", "max_ratio")
+
+
+def check(study: Study, where: str) -> None:
+    """Refuse a study that contradicts itself.
+
+    Args:
+        study: As read.
+        where: The file, for the error.
+
+    Raises:
+        ConfigError: For the first fault.
+    """
+    _check_names(study, where)
+    _check_lattice(study, where)
+    _check_gates(study, where)
+    _check_values(study, where)
+    _check_effort(study, where)
+
+
+def _check_names(study: Study, where: str) -> None:
+    names = [study.baseline, *(s.name for s in study.steps)]
+    double = sorted({n for n in names if names.count(n) > 1})
+    if double:
+        raise ConfigError(
+            f"names {', '.join(double)} twice", where=where, mend="give every step its own name"
+        )
+    for index, step in enumerate(study.steps, start=1):
+        earlier = names[:index]
+        if step.measured_on is not None and step.measured_on not in earlier:
+            raise ConfigError(
+                f"step {step.name!r} is measured on {step.measured_on!r}, which does not stand before it",
+                where=where,
+                mend=f"name one of {', '.join(earlier)}",
+            )
+    selectors = [("baseline_select", study.baseline_select), *((s.name, s.select) for s in study.steps)]
+    for name, selector in selectors:
+        if selector == Selector():
+            raise ConfigError(
+                f"the selector of {name!r} states nothing, and would take every run",
+                where=where,
+                mend='state what its runs have, for example tag = {precision = "int8"}',
+            )
+
+
+def _check_lattice(study: Study, where: str) -> None:
+    if not study.optimizations:
+        return
+    if study.steps:
+        raise ConfigError(
+            "has both [[step]] and [lattice]",
+            where=where,
+            mend="state the steps, or the optimizations that were switched on and off",
+        )
+    wanted = set(study.optimizations)
+    if len(wanted) < len(study.optimizations):
+        raise ConfigError("names an optimization twice", where=where, mend="name each once")
+    for index, order in enumerate(study.orders):
+        if len(order) != len(wanted) or set(order) != wanted:
+            raise ConfigError(
+                f"order {index + 1} does not name every optimization once",
+                where=where,
+                mend="keep [lattice] orders as study plan wrote them",
+            )
+    pairs = zip(study.orders[::2], study.orders[1::2], strict=False)
+    if len(study.orders) % 2 or any(a != b[::-1] for a, b in pairs):
+        raise ConfigError(
+            "has an order that is not followed by its reverse",
+            where=where,
+            mend="keep [lattice] orders as study plan wrote them",
+        )
+
+
+def _check_gates(study: Study, where: str) -> None:
+    for gate in study.gates:
+        if not math.isfinite(gate.limit):
+            raise ConfigError(f"gate {gate.name!r} has limit {gate.limit}", where=where, mend="give a number")
+        if gate.kind in _RATIOS and gate.limit <= 0:
+            raise ConfigError(
+                f"gate {gate.name!r} has ratio {gate.limit}",
+                where=where,
+                mend="0.98 keeps 98 % of the baseline's",
+            )
+
+
+def _check_values(study: Study, where: str) -> None:
+    if not 0 < study.margin < 1:
+        raise ConfigError(f"margin is {study.margin}", where=where, mend="0.01 means 1 %")
+    for name in ("volume_units", "units_per_day"):
+        value = getattr(study, name)
+        if value is not None and not 0 < value < math.inf:
+            raise ConfigError(f"{name} is {value}", where=where, mend="give a positive volume")
+
+
+def _check_effort(study: Study, where: str) -> None:
+    for step in study.steps:
+        hours = step.engineering_hours
+        if hours is not None and not 0 <= hours < math.inf:
+            raise ConfigError(
+                f"step {step.name!r} took {hours} engineering hours",
+                where=where,
+                mend="give hours, 0 or more",
+            )
+    rate = study.engineering
+    if rate is not None and not (rate.amount_per_hour.is_finite() and rate.amount_per_hour >= 0):
+        raise ConfigError(
+            f"engineering costs {rate.amount_per_hour} an hour", where=where, mend="give an amount, 0 or more"
+        )
+    for place in study.effort_places:
+        if place.period is not None and not re.fullmatch(r"\d{4}(-\d{2})?", place.period):
+            raise ConfigError(
+                f"effort_place has period {place.period!r}",
+                where=where,
+                mend="write a year or a month: 2025-03",
+            )
+        if place.zone is None and place.site is None and place.period is None:
+            raise ConfigError(
+                "effort_place names no zone, site or period",
+                where=where,
+                mend="say which effort runs it is for; the serving site's factors are [assumptions]",
+            )
