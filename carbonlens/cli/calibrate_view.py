@@ -47,7 +47,7 @@ def print_cpu(outcome: CpuOutcome, *, json: bool) -> None:
     output.say(f"full    {_watts(measured.full_w)}, {measured.threads} threads")
     output.say(f"before  {_curve(outcome.before)}")
     output.say(f"now     {_curve(outcome.after)}")
-    for line in textwrap.wrap(_why_wide(outcome), output.width()):
+    for line in textwrap.wrap(f"width   {_why_wide(outcome)}", output.width(), subsequent_indent=" " * 8):
         output.say(line)
     output.say(f"kept in {outcome.path}: the CPU model uses it from the next run on")
     output.print_findings(outcome.findings)

@@ -36,7 +36,11 @@ def test_by_hand_then_list_then_remove(shell):
 def test_text_names_both_points_and_what_changes(shell):
     done = shell("calibrate", "cpu", "--against", "watts:48,160")
     lines = done.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["power", "idle", "full", "before", "now", "kept"]
+    heads = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert heads == ["power", "idle", "full", "before", "now", "width", "kept"]
+    # What no meter can narrow is said, so that a width of 1.7 after a calibration is understood.
+    assert "x/: 1.70 however good" in " ".join(done.stdout.split())
+    assert max(len(line) for line in lines if not line.startswith("kept")) <= 80
     assert "160 W (152.2 to 168.2)" in done.stdout
     assert "CL154" in done.stderr
 
@@ -53,7 +57,9 @@ def test_a_device_from_two_files(shell, tmp_path):
     )
     found = shell.json("calibrate", GPU, *options)
     assert found["gain"]["low"] < 1.05 < found["gain"]["high"]
-    assert (found["device"], found["sensor"], found["findings"]) == (GPU, "trace", [])
+    assert (found["device"], found["sensor"]) == (GPU, "trace")
+    # No GPU is read on this machine, or another one.
+    assert [f["code"] for f in found["findings"]] == ["CL154"]
     assert found["range_w"][0] < found["range_w"][1]
     shown = shell("calibrate", "--list").stdout
     assert GPU in shown
