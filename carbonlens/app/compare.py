@@ -113,6 +113,12 @@ def prepare(
     if not runs:
         raise _no_runs(chosen.name, view, store)
     chosen = with_terms(with_combinations(_with_unit(chosen, runs), runs), terms)
+    if not chosen.steps:
+        raise SelectionError(
+            f"only the baseline {chosen.baseline!r} is there: nothing to compare it with",
+            where=chosen.name,
+            mend="measure a step, or name one in the study file",
+        )
     from carbonlens.compare.sharing import without_double_billing
 
     renamed = {r.run_id: r for r in runs}

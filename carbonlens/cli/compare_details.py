@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from carbonlens.cli import output
-from carbonlens.cli.compare_view import earned_back, per
+from carbonlens.cli.compare_view import earned_back_text, per
 from carbonlens.domain.comparison import Amounts, Comparison, GateResult, StepResult
 from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt
@@ -59,10 +59,8 @@ def _alone_and_last(comparison: Comparison) -> list[str]:
         ]
         for s in comparison.steps
     ]
-    title = (
-        f"energy saved{per(comparison)} by itself (leave-one-in) and on top of all others (leave-one-out):"
-    )
-    return ["", *_clipped([title]), *output.table(["step", "alone", "last", "over orders"], rows)]
+    title = f"energy saved{per(comparison)} by switching it on first (leave-one-in) or last:"
+    return ["", *_clipped([title, *output.table(["step", "first", "last", "over orders"], rows)])]
 
 
 def _gates(steps: Sequence[StepResult]) -> list[str]:
@@ -98,10 +96,9 @@ def _marginal(comparison: Comparison) -> list[str]:
     unit = names.plural(comparison.study.unit)
     lines = []
     for step in comparison.steps:
-        said = [earned_back(b, unit) for b in step.break_even if b.measure != "carbon_market"]
-        known = [s for s in said if s]
-        if known:
-            lines.append(f"{_name(step.step)}: {'; '.join(known)}")
+        said = earned_back_text(step.break_even, unit)
+        if said:
+            lines.append(f"{_name(step.step)}: {said}")
     return ["", "each step's own work is earned back after:", *_clipped(lines)] if lines else []
 
 

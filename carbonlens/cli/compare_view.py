@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 import msgspec
 
@@ -227,36 +228,44 @@ def _mass(mass: Estimate) -> str:
 
 
 def _break_even(comparison: Comparison) -> list[str]:
-    unit = names.plural(comparison.study.unit)
-    parts = [earned_back(b, unit) for b in comparison.break_even if b.measure in _MEASURES]
-    known = [p for p in parts if p]
-    return _wrapped(f"earned back after: {'; '.join(known)}") if known else []
+    said = earned_back_text(comparison.break_even, names.plural(comparison.study.unit))
+    return _wrapped(f"earned back after: {said}") if said else []
 
 
-def earned_back(item: BreakEven, unit: str) -> str:
-    """Return after how many units and what time one measure is earned back, in plain words.
+def earned_back_text(items: Sequence[BreakEven], unit: str) -> str:
+    """Return after how many units and what time work is earned back, in plain words.
+
+    Measures that say the same share their words.
 
     Args:
-        item: Break-even in one measure.
+        items: Break-even, one entry a measure.
         unit: Functional unit, in the plural.
     """
-    label = _MEASURES.get(item.measure, item.measure)
+    by_words: dict[str, list[str]] = {}
+    for item in items:
+        words = _earned_back(item, unit) if item.measure in _MEASURES else ""
+        if words:
+            by_words.setdefault(words, []).append(_MEASURES[item.measure])
+    return "; ".join(f"{names.join_words(labels)} {words}" for words, labels in by_words.items())
+
+
+def _earned_back(item: BreakEven, unit: str) -> str:
     if item.outcome == "unknown":
         return ""
     if item.outcome == "never":
-        return f"{label} never"
+        return "never"
     may_never = item.outcome == "may_never"
     least = item.units.low if may_never and item.units.low is not None else item.units.value
     if least is None:
-        return f"{label} may never"
+        return "perhaps never"
     time = ""
-    if item.days is not None and item.units.value:
-        days = least * (item.days.value or 0.0) / item.units.value
+    if item.days is not None and item.days.value is not None and item.units.value:
+        days = least * item.days.value / item.units.value
         time = f" ({fmt.span(Estimate(value=days * fmt.S_PER_DAY, unit='s')).text})"
     count = f"{fmt.count(Estimate(value=least, unit='1')).text} {unit}{time}"
-    return f"{label} at least {count}, may never" if may_never else f"{label} {count}"
+    return f"at least {count}, may never" if may_never else count
 
 
 def _factor(factor: Factor) -> str:
     grams = fmt.plain(Estimate(value=factor.value_kg_per_kwh * 1000, unit="g/kWh"), "g/kWh").text
-    return f"{grams} {factor.method}-based {factor.period}"
+    return f"{grams}, {factor.period}"

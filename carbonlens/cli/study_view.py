@@ -16,7 +16,7 @@ from carbonlens.reporting import format as fmt
 
 SCHEMA = "carbonlens/study-plan/1"
 _ROUNDS_SHOWN = 2
-_MOST_SHOWN = 16
+_MOST_SHOWN = 8
 
 
 def print_as_json(plan: Plan, written: Path | None) -> None:
@@ -45,7 +45,7 @@ def print_as_text(plan: Plan, written: Path | None) -> None:
             f"{cells} of {2**n} combinations, on {len(plan.orders)} orders drawn in antithetic pairs: "
             "estimated"
         )
-        output.say("Shapley values with an interval (keep the orders: -o study.toml)")
+        output.say("Shapley values with an interval (keep the orders with -o study.toml)")
     output.say(
         f"{plan.rounds} rounds of {cells} runs of {_time(plan.run_s)} and {_time(plan.settle_s)} to settle: "
         f"{_time(plan.total_s)}"
@@ -65,7 +65,7 @@ def print_as_text(plan: Plan, written: Path | None) -> None:
         for line in textwrap.wrap(output.clean(text), output.WIDTH, subsequent_indent="  "):
             output.say(line)
     if plan.rounds > _ROUNDS_SHOWN:
-        output.say("and so on: each pair of rounds draws a new order and reverses it (--json lists all)")
+        output.say("and so on: a new order for each pair of rounds, then its reverse (--json: all)")
     if written is not None:
         output.say(output.clip(f"saved {written}", output.WIDTH))
 

@@ -114,19 +114,27 @@ def outline(material: Material) -> Outline:
     end = None if _error_of(material, full) else cells.get(full)
     whole = None if end is None else saving(material.baseline, end)
     method, parts, of_parts = _parts(study, cells, players, orders) if end else (None, {}, ())
-    steps = (_result(material, p, cells, main, alone, parts) for p in players)
-    if method in ("order_mean", "shapley_estimate"):
-        steps = (replace(s, order_range=_range(material, orders, s.step, cells)) for s in steps)
+    steps = (
+        replace(
+            _result(material, p, cells, main, alone, parts),
+            leave_one_out=_leave_one_out(material, p, full, cells),
+        )
+        for p in players
+    )
+    if method is not None:
+        joules = {cell: arm.series["energy_j"].mean.value for cell, arm in cells.items()}
+        steps = (replace(s, order_range=_range(material, orders, s.step, joules)) for s in steps)
+    results = tuple(steps)
     return Outline(
         mode="lattice",
-        steps=tuple(steps),
+        steps=results,
         path=(study.baseline, *players),
         saving=whole,
         end=end,
         effect=None if end is None else _effect_of(material, end),
         made=_made(material, full),
         interaction_j=_interaction(cells, players),
-        findings=_gaps(cells, players, orders) + of_parts,
+        findings=_gaps(cells, players, orders) + of_parts + _two_faced(results),
         method=method,
         orders=orders.coverage,
     )
@@ -167,10 +175,38 @@ def _parts(
     return ("order_mean" if parts else None), parts, findings
 
 
+def _two_faced(steps: Sequence[StepResult]) -> tuple[Finding, ...]:
+    """Say where a step's mean change and its part of the saving have opposite signs for sure.
+
+    The change is a mean of ratios, the part a mean of joules: a step that saves where
+    little is used and costs where much is, is better by one and a loss by the other.
+    """
+    findings = []
+    for step in steps:
+        part = None if step.attribution is None else step.attribution.energy_j
+        if part is None or part.low is None or part.high is None:
+            continue
+        loses = step.verdict == "better" and part.high < 0
+        if not loses and not (step.verdict == "worse" and part.low > 0):
+            continue
+        how = "costs" if loses else "saves"
+        findings.append(
+            Finding(
+                code="CL444",
+                severity="warning",
+                message=f"step {step.step!r} is {step.verdict} by the mean of its relative changes, but "
+                f"{how} energy by its part of the saving: what it does depends on which others are on",
+                subject=step.step,
+                mend="decide by its change on top of what will be on (leave_one_out)",
+            )
+        )
+    return tuple(findings)
+
+
 def _range(
-    material: Material, orders: MeasuredOrders, player: str, cells: Mapping[Cell, Arm]
+    material: Material, orders: MeasuredOrders, player: str, joules: Mapping[Cell, float | None]
 ) -> OrderRange | None:
-    found = orders.range_of(player, cells)
+    found = orders.range_of(player, joules)
     if found is None:
         return None
     return OrderRange(low_j=found.low_j * material.volume, high_j=found.high_j * material.volume)
@@ -266,13 +302,11 @@ def _result(
         effort=None if arm is None else material.efforts.get(arm.name),
         error=error or None,
         amounts=None if arm is None else material.for_volume(arm.amounts),
-        leave_one_out=_leave_one_out(material, player, cells),
     )
 
 
-def _leave_one_out(material: Material, player: str, cells: Mapping[Cell, Arm]) -> Amounts | None:
+def _leave_one_out(material: Material, player: str, full: Cell, cells: Mapping[Cell, Arm]) -> Amounts | None:
     """Return what the full set saves more than the same without one optimization."""
-    full = frozenset(_players(material.study, _shared(material)))
     with_it, without = cells.get(full), cells.get(full - {player})
     if with_it is None or without is None:
         return None

@@ -27,6 +27,9 @@ Cell = frozenset[str]
 Order = tuple[str, ...]
 Weights = list[tuple[float, Cell]]
 
+PAIRS_NEEDED: Final = 3
+"""Fewer pairs of drawn orders tell no scatter that an interval could rest on."""
+
 SEED: Final = 20261128
 """Of the drawn orders, so that a plan is the same each time it is asked for."""
 
@@ -65,14 +68,13 @@ class MeasuredOrders:
             terms += [(count / total, off), (-count / total, on)]
         return terms
 
-    def range_of(self, player: str, cells: Mapping[Cell, Arm]) -> OrderRange | None:
+    def range_of(self, player: str, joules: Mapping[Cell, float | None]) -> OrderRange | None:
         """Return the least and most that a player saves over the measured orders, in joules.
 
         Args:
             player: An optimization.
-            cells: The measured arms.
+            joules: Mean energy of the measured combinations.
         """
-        joules = {c: a.series["energy_j"].mean.value for c, a in cells.items()}
         pairs = [(joules[off], joules[on]) for off, on, _ in self._steps(player)]
         saved = [a - b for a, b in pairs if a is not None and b is not None]
         return OrderRange(low_j=min(saved), high_j=max(saved)) if saved else None
@@ -130,8 +132,13 @@ def shapley_estimate(
     """Return the unbiased estimate of every player's Shapley value from drawn orders.
 
     The interval holds the scatter between pairs of orders (with the correction for
-    drawing without replacement from n!/2 pairs) beside that of the rounds. One pair
-    tells no scatter, and gives no interval.
+    drawing without replacement from n!/2 pairs) beside that of the rounds. A few
+    pairs of one step may agree by chance: with its own scatter alone, Student's
+    interval covered 75 % of the claimed 95 % at two pairs and 91 % at six
+    (simulated, five steps). So a step's scatter is taken as at least the root mean
+    square over the steps, which share the orders: that covered 95.1 to 99.8 % in 90
+    simulated cases (five and six steps, 3 to 12 pairs, ten lattices, 300 draws each).
+    Fewer than three pairs give no interval.
 
     Args:
         cells: Measured cells, all that the orders pass among them.
@@ -143,15 +150,14 @@ def shapley_estimate(
     share = 1.0 / len(pairs)
     mean = contrasts({p: [(share * w, c) for one in by_pair for w, c in one[p]] for p in players}, cells)
     left = math.sqrt(max(0.0, 1 - len(pairs) / max(1, math.factorial(len(players)) // 2)))
-    return {
-        p: Amounts(
-            **{
-                m: _with_scatter(getattr(mean[p], m), [_value(one[p], cells, m) for one in by_pair], left)
-                for m in MEASURES
-            }
-        )
-        for p in players
-    }
+    parts: dict[str, dict[Measure, Estimate]] = {p: {} for p in players}
+    for measure in MEASURES:
+        values = {p: [_value(one[p], cells, measure) for one in by_pair] for p in players}
+        scatter = _scatter(values)
+        for p in players:
+            u_orders = None if scatter is None else scatter[p] * left
+            parts[p][measure] = _widened(getattr(mean[p], measure), u_orders, is_all=left == 0)
+    return {p: Amounts(**one) for p, one in parts.items()}
 
 
 def antithetic_orders(players: Sequence[str], pairs: int, seed: int = SEED) -> tuple[Order, ...]:
@@ -199,12 +205,23 @@ def _value(weights: Weights, cells: Mapping[Cell, Arm], measure: Measure) -> flo
     return math.fsum(w * v for w, v in values if v is not None)
 
 
-def _with_scatter(mean: Estimate, by_pair: Sequence[float | None], left: float) -> Estimate:
-    """Widen a mean over pairs by the scatter between them."""
-    values = [v for v in by_pair if v is not None]
-    if mean.value is None or len(values) < len(by_pair) or mean.bounds is not None or left == 0:
+def _scatter(values: Mapping[str, Sequence[float | None]]) -> dict[str, float] | None:
+    """Return one sigma of each step's mean over pairs, at least the root mean square over the steps.
+
+    ``None`` with too few pairs, or where a value is unknown.
+    """
+    known = {p: [v for v in some if v is not None] for p, some in values.items()}
+    if any(len(known[p]) < max(len(values[p]), PAIRS_NEEDED) for p in values):
+        return None
+    own = {p: sample(some).u_95 or 0.0 for p, some in known.items()}
+    joint = math.hypot(*own.values()) / math.sqrt(len(own))
+    return {p: max(u, joint) for p, u in own.items()}
+
+
+def _widened(mean: Estimate, u_orders: float | None, *, is_all: bool) -> Estimate:
+    """Return a mean over pairs with their scatter; one over all pairs there are has none."""
+    if mean.value is None or mean.bounds is not None or is_all:
         return mean
-    u_orders = sample(values).u_95
     if u_orders is None:
         return replace(mean, bounds=(None, None))
-    return replace(mean, u_random=math.hypot(mean.u_random, u_orders * left))
+    return replace(mean, u_random=math.hypot(mean.u_random, u_orders))

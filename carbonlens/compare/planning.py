@@ -2,7 +2,7 @@
 
 Up to four steps every combination is run, so that Shapley values are exact. Beyond,
 orders are drawn at random in antithetic pairs, and only the combinations on them
-are run: an unbiased estimate, with an interval from two pairs on.
+are run: an unbiased estimate, with an interval from three pairs on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from carbonlens.compare.arms import ROUNDS_NEEDED
 from carbonlens.compare.effects import Rule
-from carbonlens.compare.orders import SEED, Order, antithetic_orders, prefixes
+from carbonlens.compare.orders import PAIRS_NEEDED, SEED, Order, antithetic_orders, prefixes
 from carbonlens.compare.statistics import POWER, t_quantile
 from carbonlens.errors import UsageError
 
@@ -159,12 +159,12 @@ def _rounds_for(wish: Wish) -> int:
 
 
 def _orders_within(wish: Wish, rounds: int) -> tuple[Order, ...]:
-    """Return as many pairs of orders as the budget has time for, at least two."""
+    """Return as many pairs of orders as the budget has time for, at least three."""
     n = len(wish.steps)
     most = min(_MOST_PAIRS, math.factorial(n) // 2)
     run_s = wish.run_s or LEAST_RUN_S
-    found = antithetic_orders(wish.steps, 2, wish.seed)
-    for pairs in range(3, most + 1):
+    found = antithetic_orders(wish.steps, PAIRS_NEEDED, wish.seed)
+    for pairs in range(PAIRS_NEEDED + 1, most + 1):
         longer = antithetic_orders(wish.steps, pairs, wish.seed)
         cells = len({c for o in longer for c in prefixes(o)})
         if wish.budget_s is not None and cells * rounds * (run_s + SETTLE_S) > wish.budget_s:

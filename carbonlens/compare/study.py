@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from carbonlens.compare.break_even import break_evens
 from carbonlens.compare.comparability import check, refuse_other_unit
 from carbonlens.compare.contrast import scaled, total_of
 from carbonlens.compare.effort import efforts_of, total_effort
-from carbonlens.compare.grouping import build_arm, group, is_per_run
+from carbonlens.compare.grouping import StepRuns, build_arm, group, is_per_run
 from carbonlens.compare.material import Material, Outline
 from carbonlens.compare.metrics import metrics_of
 from carbonlens.compare.noise import without_disturbed
@@ -119,6 +119,7 @@ def material_of(
             where=study.name,
             mend="measure the baseline's energy and units of work",
         )
+    findings += _unusable(groups, {a.name for a in built})
     failed = {n for n, g in groups.items() if n != study.baseline and g.has_failed}
     quiet, of_noise = without_disturbed(built)
     arms, of_rounds = complete_rounds(quiet, failed)
@@ -136,6 +137,22 @@ def material_of(
         efforts=efforts,
     )
     return material, findings + of_effort + about_quality(material) + of_runs(groups, arms)
+
+
+def _unusable(groups: Mapping[str, StepRuns], usable: Collection[str]) -> tuple[Finding, ...]:
+    """Say which steps were measured and have no usable energy; one that failed is told as such."""
+    return tuple(
+        Finding(
+            code="CL443",
+            severity="error",
+            message=f"step {name!r} has no run with a usable energy (missing, negative, of mixed boundaries, "
+            "or without units of work): nothing is said about it",
+            subject=name,
+            mend="measure its energy and units of work, or leave it out with --step",
+        )
+        for name, one in groups.items()
+        if name not in usable and not one.has_failed
+    )
 
 
 def _outline(material: Material) -> Outline:

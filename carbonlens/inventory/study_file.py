@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -23,6 +23,9 @@ from carbonlens.domain.study import (
 )
 from carbonlens.inventory import assumptions, toml_file
 from carbonlens.inventory.study_check import check
+
+_ORDER: Final = " > "
+"""Between the optimizations of an order, first switched on first."""
 
 
 class _Select(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,7 +61,7 @@ class _Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Lattice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     optimizations: tuple[str, ...]
-    orders: tuple[tuple[str, ...], ...] = ()
+    orders: tuple[str, ...] = ()
 
 
 class _Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,7 +143,7 @@ def load(path: Path) -> tuple[Study, Vector]:
             for s in stated.step
         ),
         optimizations=() if stated.lattice is None else stated.lattice.optimizations,
-        orders=() if stated.lattice is None else stated.lattice.orders,
+        orders=() if stated.lattice is None else tuple(map(_order, stated.lattice.orders)),
         gates=tuple(Gate(**msgspec.structs.asdict(g)) for g in stated.gate),
         adjustments=tuple(Adjustment(**msgspec.structs.asdict(a)) for a in stated.adjustment),
         engineering=_engineering(stated.engineering),
@@ -160,7 +163,7 @@ def dumps(study: Study, vector: Vector) -> str:
     tables: dict[str, Any] = {"study": _stated(head)}
     tables["step"] = [_step_table(s) for s in study.steps]
     if study.optimizations:
-        orders = [list(o) for o in study.orders] or None
+        orders = [_ORDER.join(o) for o in study.orders] or None
         tables["lattice"] = _stated({"optimizations": list(study.optimizations), "orders": orders})
     tables["gate"] = _tables(study.gates)
     tables["adjustment"] = _tables(study.adjustments)
@@ -174,6 +177,10 @@ def dumps(study: Study, vector: Vector) -> str:
     ]
     tables["assumptions"] = assumptions.to_tables(vector)
     return toml_file.dumps({k: v for k, v in tables.items() if v or k == "study"})
+
+
+def _order(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(_ORDER.strip()))
 
 
 def _selector(stated: _Select | None) -> Selector | None:

@@ -58,3 +58,29 @@ def test_every_line_fits_80_columns(capsys):
     assert max(map(len, lines)) <= 80
     assert any(line.startswith("accepted") for line in lines)
     assert max(map(len, text(demo_comparison(), capsys))) <= 80
+
+
+def test_details_show_parts_gates_front_and_break_even_within_80_columns(capsys):
+    for comparison in (demo_comparison(), compared(SHAPLEY_2, n_rounds=5, spread=0.01)):
+        print_as_text(comparison, details=True)
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 80
+    assert any("first (leave-one-in)" in line for line in lines)
+    print_as_text(demo_comparison(), details=True)
+    said = capsys.readouterr().out
+    assert all(
+        t in said for t in ("along the accepted path", "gates of", "Pareto front", "earned back after")
+    )
+
+
+def test_a_small_study_is_about_ten_lines_and_a_rejected_step_tells_its_saving(capsys):
+    print_as_text(demo_comparison())
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) <= 13
+    assert "would have" in printed.err
+    assert "earned back after: energy, carbon and cost 13" in printed.out
+
+
+def test_a_mean_over_orders_is_not_called_shapley_value(capsys):
+    lines = text(compared({"": 1000, "P": 700, "Q": 500, "PQ": 380, "PQB": 250}, n_rounds=5), capsys)
+    assert "no Shapley values; 2 of 6" in " ".join(" ".join(lines).split())

@@ -93,10 +93,26 @@ def test_a_partial_lattice_has_no_shapley_value():
     assert any(f.code == "CL413" and "5 of 8" in f.message for f in result.findings)
 
 
+def test_a_step_whose_ratio_and_joules_disagree_is_said():
+    """Joules per 1000 images of ResNet-50 on an H100, measured: channels-last and compile, with bf16."""
+    h100 = {"": 184, "P": 199, "L": 224, "PL": 203, "B": 60, "BP": 32.9, "BL": 44.0, "BPL": 32.6}
+    result = compared(h100, n_rounds=6, spread=0.003)
+    layout = next(s for s in result.steps if s.step == "L")
+    assert layout.verdict == "better"
+    assert layout.attribution.energy_j.high < 0
+    assert [f.subject for f in result.findings if f.code == "CL444"] == ["L"]
+    # The measured research notes: alone it costs, and the singles together hide 82 J.
+    assert layout.savings.energy_j.value == pytest.approx(-40, abs=1)
+    assert result.interaction_j.value == pytest.approx(-82, abs=1.5)
+    assert layout.order_range.low_j < 0 < layout.order_range.high_j
+
+
 def test_a_lattice_without_its_full_set_has_no_total():
     result = compared({"": 1000, "P": 700, "Q": 500})
     assert (result.total, result.final_amounts, result.break_even) == (None, None, ())
     assert any("no total" in f.message for f in result.findings)
+    # P and Q together were not measured, so nothing is known of either on top of the other.
+    assert [s.leave_one_out for s in result.steps] == [None, None]
 
 
 def test_what_is_a_lattice():

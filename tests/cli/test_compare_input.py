@@ -1,0 +1,98 @@
+"""``compare`` on bad input: a named error with its mend, by the real command line."""
+
+import re
+
+import pytest
+
+HEAD = "run_id,study,step,repeat,energy_j,units,unit,boundary,cost,currency\n"
+GOOD = ["1,s,base,1,5,1,image,it,,", "2,s,fast,1,4,1,image,it,,"]
+
+
+def imported(shell, tmp_path, *rows):
+    (tmp_path / "t.csv").write_text(HEAD + "\n".join(rows) + "\n")
+    return shell("import", "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["1,s,base,1,5,1,image,it,,"], "only the baseline 'base' is there"),
+        (["1,s,base,1,,1,image,it,,", GOOD[1]], "baseline 'base' has no run with a usable energy"),
+        (["1,s,base,1,5,1,image,it,1,EUR", "2,s,fast,1,4,1,image,it,1,USD"], "differ in currency: EUR, USD"),
+        ([GOOD[0], "2,s,fast,1,4,1,image,device,,"], "differ in boundary: device, it"),
+        ([GOOD[0], "2,s,fast,1,4,1,token,it,,"], "image.*token"),
+    ],
+    ids=["missing arm", "missing energy", "currencies", "boundaries", "units"],
+)
+def test_arms_that_cannot_be_compared(shell, tmp_path, rows, said):
+    imported(shell, tmp_path, *rows)
+    for command in (["compare"], ["check", "--fail-if", "energy:>3%"]):
+        (line,) = shell(*command, code=2).stderr.splitlines()
+        assert re.search(said, line)
+        assert re.search(r"\(.+\) \[CL\d{3}\]$", line), "the mend and the code"
+
+
+def test_negative_energy_is_refused_at_import_and_then_missing(shell, tmp_path):
+    said = imported(shell, tmp_path, GOOD[0], "2,s,fast,1,-4,1,image,it,,").stderr
+    assert "t.csv:3" in said
+    assert "CL202 error" in said
+    assert "below 0 (mend the row" in said
+    assert "only the baseline" in shell("compare", code=2).stderr
+
+
+def test_a_step_without_energy_is_undetermined_with_an_error_that_names_it(shell, tmp_path):
+    imported(shell, tmp_path, GOOD[0], "2,s,fast,1,,1,image,it,,")
+    result = shell.json("compare")
+    (finding,) = [f for f in result["findings"] if f["code"] == "CL443"]
+    assert (finding["severity"], finding["subject"]) == ("error", "fast")
+    assert finding["mend"]
+    assert result["steps"][0]["decision"] == "undetermined"
+    assert "CL443 error" in shell("compare").stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--step", "nothing"], "known: base, fast"),
+        (["--baseline", "step=base", "--step", "step=nothing"], "choose a step that runs state: base, fast"),
+        (["--baseline", "step=base", "--step", "tag.p=1"], "none states one"),
+        (["--baseline", "step=base", "--step", "x:step=base"], "narrow one of the selectors"),
+        (["--baseline", "step=base", "--step", "colour=red"], "KEY=VALUE"),
+        (["--gate", "accuracy<1"], "METRIC:KIND=LIMIT"),
+        (["--margin", "3"], "0.01 is 1 %"),
+        (["--volume", "lots"], "2e9 a year"),
+    ],
+)
+def test_a_wrong_request_names_its_mend(shell, tmp_path, options, said):
+    imported(shell, tmp_path, *GOOD)
+    assert said in shell("compare", *options, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[step]]\nname = "missing"\n', "step 'missing' has no measured run"),
+        ('[[step]]\nname = "fast"\nselect = {tag = {p = "1"}}\n', "matches no run"),
+        ('[[step]]\nname = "fast"\nmeasured_on = "later"\n', "does not stand before it"),
+        ('[lattice]\noptimizations = ["P"]\n', "no run has P on"),
+    ],
+)
+def test_a_study_file_that_does_not_fit_the_ledger(shell, tmp_path, text, said):
+    imported(shell, tmp_path, *GOOD)
+    head = '[study]\nname = "s"\nbaseline = "base"\nunit = "image"\n'
+    (tmp_path / "st.toml").write_text(head + text)
+    assert said in shell("compare", "--study", "st.toml", code=2).stderr
+
+
+def test_selectors_compare_runs_across_studies_without_a_file(shell, tmp_path):
+    rows = [f"{s}{i},{s},m,{i},{e * (1 + 0.01 * (i % 3))},1,image,it,," for s, e in
+            (("old", 10), ("new", 6)) for i in range(1, 7)]  # fmt: skip
+    imported(shell, tmp_path, *rows)
+    chosen = ["--baseline", "before:study=old", "--step", "after:study=new"]
+    terms = ["--volume", "1e6 a day", "--gate", "power_w:max_ratio=1.5", "--margin", "0.02"]
+    result = shell.json("compare", *chosen, *terms)
+    assert (result["baseline"], result["steps"][0]["step"]) == ("before", "after")
+    assert (result["unit"], result["units_per_day"], result["margin"]) == ("image", 1e6, 0.02)
+    assert result["steps"][0]["gates"][0]["outcome"] == "undetermined"
+    assert result["steps"][0]["vs_baseline"]["ratio"]["value"] == pytest.approx(0.6)
+    assert "pass" in shell("check", *chosen, "--fail-if", "energy:>+3%").stdout

@@ -1,0 +1,75 @@
+"""``study plan`` on the command line, and its file in ``compare``."""
+
+import pytest
+
+HEAD = "run_id,study,on,repeat,energy_j,units,unit,boundary,energy_grade\n"
+
+
+def test_three_steps_in_two_hours(shell):
+    done = shell("study", "plan", "--steps", "3", "--budget", "2h")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "all 8 combinations of 3 steps: exact Shapley values"
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 10
+    made = shell.json("study", "plan", "--steps", "3", "--budget", "2h")
+    assert (made["schema"], made["mode"], made["fits"]) == ("carbonlens/study-plan/1", "lattice", True)
+    assert made["total_s"] <= 7200
+    assert made["runs"] == 8 * made["rounds"]
+    assert {c["name"] for c in made["cells"]} == set(made["schedule"][0])
+
+
+def test_six_steps_are_drawn_orders_within_the_budget(shell):
+    made = shell.json("study", "plan", "--steps", "6", "--budget", "2h")
+    assert (made["mode"], made["fits"]) == ("orders", True)
+    assert all(a == b[::-1] for a, b in zip(made["orders"][::2], made["orders"][1::2], strict=True))
+    assert max(map(len, shell("study", "plan", "--steps", "6", "--budget", "2h").stdout.splitlines())) <= 80
+
+
+def test_a_budget_that_is_too_small_says_so(shell):
+    assert "does NOT fit" in shell("study", "plan", "--steps", "4", "--budget", "60s").stdout
+
+
+def test_the_written_file_makes_compare_estimate_shapley_values(shell, tmp_path):
+    names = [x for n in "ABCDE" for x in ("--step", n)]
+    file = ["-o", "st.toml", "--name", "s", "--unit", "image"]
+    # Just enough time for the fewest orders, so that some combinations are not run.
+    made = shell.json("study", "plan", *names, "--budget", "10m", *file)
+    assert len(made["cells"]) < 32
+    assert "is there already" in shell("study", "plan", *names, *file, code=2).stderr
+    rows = [
+        f"{'+'.join(c['on'])}-{i},s,{'+'.join(c['on'])},{i},"
+        f"{100 * 0.9 ** len(c['on']) * (1 + 0.002 * ((i * 3 + len(c['on'])) % 4))},1,image,it,B"
+        for c in made["cells"]
+        for i in range(1, 7)
+    ]
+    (tmp_path / "t.csv").write_text(HEAD + "\n".join(rows) + "\n")
+    shell("import", "t.csv")
+    result = shell.json("compare", "--study", "st.toml")
+    assert result["attribution_method"] == "shapley_estimate"
+    for step in result["steps"]:
+        found = step["attribution"]
+        assert (found["shapley_j"], found["order_mean_j"]) == (None, None)
+        assert found["shapley_estimate_j"]["low"] < found["shapley_estimate_j"]["value"]
+    parts = sum(s["attribution"]["shapley_estimate_j"]["value"] for s in result["steps"])
+    assert parts == pytest.approx(result["total"]["savings"]["energy_j"]["value"])
+    # The same runs without the drawn orders are a mean over orders, under its own name.
+    text = (tmp_path / "st.toml").read_text()
+    (tmp_path / "bare.toml").write_text(text[: text.index("orders = [")])
+    bare = shell.json("compare", "--study", "bare.toml")
+    assert bare["attribution_method"] == "order_mean"
+    assert bare["steps"][0]["attribution"]["shapley_estimate_j"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "--steps 3"),
+        (["--steps", "3", "--step", "a"], "--steps 3"),
+        (["--steps", "0"], "each named once"),
+        (["--steps", "3", "--budget", "soon"], "write 90s"),
+        (["--steps", "3", "--rounds", "2"], "no verdict"),
+        (["--steps", "3", "-o", "no/such/folder/s.toml"], "writable folder"),
+    ],
+)
+def test_a_wrong_plan_says_how_to_mend_it(shell, options, said):
+    assert said in shell("study", "plan", *options, code=2).stderr
