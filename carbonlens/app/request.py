@@ -52,7 +52,7 @@ def described(request: Request, parent: str | None, notes: list[Finding]) -> Run
         args_sha256=arguments_sha256(argv[1:]),
     )
 
-    def said(field: str, convert: Callable[[Any], T] = plain) -> T | None:  # type: ignore[assignment]
+    def said(field: str, convert: Callable[[Any], T] = plain) -> T | None:  # type: ignore[assignment]  # narrowed above in a way mypy does not follow
         return said_of(request, field, convert, notes)
 
     return msgspec.structs.replace(

@@ -84,7 +84,7 @@ def _gate(text: str) -> Gate:
             mend="write METRIC:KIND=LIMIT, KIND one of max_loss, max_value, min_value, min_retention, "
             "max_ratio",
         )
-    kind: GateKind = found["kind"]  # type: ignore[assignment]
+    kind: GateKind = found["kind"]  # type: ignore[assignment]  # narrowed above in a way mypy does not follow
     return Gate(name=found["metric"], metric=found["metric"], kind=kind, limit=limit)
 
 

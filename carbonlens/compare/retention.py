@@ -160,7 +160,7 @@ def retention(
 
 def _wilson_count(count: int, n: int, z: float) -> tuple[float, float]:
     half = z * math.sqrt(z * z + 4 * count * (1 - count / n))
-    return tuple((2 * count + z * z + s * half) / (2 * (n + z * z)) for s in (-1, 1))  # type: ignore[return-value]
+    return tuple((2 * count + z * z + s * half) / (2 * (n + z * z)) for s in (-1, 1))  # type: ignore[return-value]  # two bounds, made by a loop
 
 
 def _binomial(n: int, p: float) -> dict[int, float]:

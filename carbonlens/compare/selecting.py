@@ -146,7 +146,7 @@ def parse_selector(text: str) -> tuple[str, Selector] | None:
                 f"{part.strip()!r} in the selector {text!r} is none",
                 mend=f"write KEY=VALUE with a key of {', '.join(_KEYS)}",
             )
-    return name.strip(), Selector(**plain, tag=tags)  # type: ignore[arg-type]
+    return name.strip(), Selector(**plain, tag=tags)  # type: ignore[arg-type]  # fields are checked by the record itself
 
 
 def _matches_nothing(who: str, selector: Selector, runs: Sequence[Run], study: str) -> SelectionError:
@@ -178,5 +178,5 @@ def _stated(selector: Selector) -> list[tuple[str, str, Callable[[Run], frozense
     if selector.on is not None:
         wanted = joined(sorted(selector.on))
         found.append(("on", wanted, lambda r: frozenset({None if r.on is None else joined(sorted(r.on))})))
-    found += [(f"tag.{k}", v, lambda r, k=k: frozenset({r.tags.get(k)})) for k, v in selector.tag.items()]  # type: ignore[misc]
+    found += [(f"tag.{k}", v, lambda r, k=k: frozenset({r.tags.get(k)})) for k, v in selector.tag.items()]  # type: ignore[misc]  # a closure over its loop value
     return found

@@ -151,7 +151,7 @@ def _components(run: Run) -> str | None:
     for reading in run.energy:
         before = sums.get(reading.component, Decimal(0))
         both = before is not None and reading.energy_j is not None
-        sums[reading.component] = before + reading.energy_j if both else None  # type: ignore[operator]
+        sums[reading.component] = before + reading.energy_j if both else None  # type: ignore[operator]  # both are numbers where both are known
     return _object(sums)
 
 

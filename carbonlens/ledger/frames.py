@@ -141,7 +141,7 @@ class View:
 
         with tempfile.TemporaryDirectory() as folder:
             source = parquet.rows_source(Path(folder) / "rows.json", columns, rows)
-            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {source}")  # noqa: S608
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {source}")  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
 
     def _try_to_open(self) -> None:
         """Open, again where another host's compaction or redaction took a file away meanwhile."""
@@ -189,11 +189,11 @@ class View:
         import narwhals as nw
 
         names = ", ".join(_COLUMNS)
-        whole = f"SELECT {names}, NULL AS file FROM loose"  # noqa: S608
+        whole = f"SELECT {names}, NULL AS file FROM loose"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         if touched:
             listed = ", ".join(quoted(f.file) for f in touched)
             scan = f"read_parquet([{listed}], filename='file')"
-            whole = f"SELECT {names}, file FROM {scan} UNION ALL {whole}"  # noqa: S608
+            whole = f"SELECT {names}, file FROM {scan} UNION ALL {whole}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         every = self.frame(whole)
         left_out = _frame(self.connection.table("left_out")) if some_left_out else None
         self.every = every
@@ -211,7 +211,7 @@ class View:
             return
         listed = ", ".join(quoted(f) for f in files)
         query = (
-            f"SELECT count(*) FROM read_parquet([{listed}]) WHERE is_first AND counts AND hour_utc IS NULL"  # noqa: S608
+            f"SELECT count(*) FROM read_parquet([{listed}]) WHERE is_first AND counts AND hour_utc IS NULL"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         )
         ((count,),) = self.connection.execute(query).fetchall()
         self.undated += count

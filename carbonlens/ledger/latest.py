@@ -80,7 +80,7 @@ def _newest_live(ledger: Path, n: int) -> list[Path]:
     found: list[tuple[str, Path]] = []
     for folder in layout.folders_in(ledger / layout.RUNS):
         # Names alone: a month may hold very many.
-        newest = heapq.nlargest(n, os.listdir(folder), key=_time_ordered)  # noqa: PTH208
+        newest = heapq.nlargest(n, os.listdir(folder), key=_time_ordered)  # noqa: PTH208  # names alone are wanted, and a hundred thousand Path objects cost
         found += [(name, folder) for name in newest if name.endswith(".json") and not name.startswith(".")]
     chosen = heapq.nlargest(n, found, key=lambda f: _time_ordered(f[0]))
     return [folder / name for name, folder in chosen]
@@ -109,9 +109,9 @@ def _newest(connection: DuckDBPyConnection, files: list[Path], n: int) -> list[S
     scan = f"read_parquet([{', '.join(quoted(f) for f in files)}], filename=true)"
     ids: set[str] = set()
     for order in ("start_us DESC NULLS LAST", "run_id DESC"):
-        query = f"SELECT run_id FROM {scan} WHERE is_first AND counts ORDER BY {order}, run_id LIMIT {n}"  # noqa: S608
+        query = f"SELECT run_id FROM {scan} WHERE is_first AND counts ORDER BY {order}, run_id LIMIT {n}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         ids.update(run_id for (run_id,) in connection.execute(query).fetchall())
     listed = ", ".join(quoted(i) for i in sorted(ids))
-    query = f"SELECT filename, record FROM {scan} WHERE is_first AND counts AND run_id IN ({listed})"  # noqa: S608
+    query = f"SELECT filename, record FROM {scan} WHERE is_first AND counts AND run_id IN ({listed})"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
     rows = connection.execute(query).fetchall() if ids else []
     return [Stored(run=decode(text.encode()), text=text.encode(), file=file) for file, text in rows]

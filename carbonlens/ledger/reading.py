@@ -45,7 +45,7 @@ def to_pandas(ledger: Path, period: str | None = None, calendar: Calendar | None
         UsageError, RecordError: As ``open_view``.
     """
     try:
-        import pandas as pd  # type: ignore[import-untyped]
+        import pandas as pd  # type: ignore[import-untyped]  # brings no types
     except ImportError as error:
         raise MissingExtraError("analysis", "pandas") from error
     with open_view(ledger, period, calendar) as view:

@@ -230,7 +230,7 @@ def _of_files(
     listed = ", ".join(parquet.quoted(f) for f in files)
     if not listed:
         return []
-    scan = connection.sql(f"SELECT * FROM read_parquet([{listed}])")  # noqa: S608
+    scan = connection.sql(f"SELECT * FROM read_parquet([{listed}])")  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
     frame: nw.LazyFrame[Any] = nw.from_native(scan).lazy()
     rows: list[tuple[Any, ...]] = integrals(frame, round(longest_gap_s * US_PER_S)).to_native().fetchall()
     return rows

@@ -59,7 +59,7 @@ class _LeftOut:
 
     def after_fork(self) -> None:
         # They are the parent's children, and its thread may have held the lock.
-        self.__init__()  # type: ignore[misc]
+        self.__init__()  # type: ignore[misc]  # begins anew in a forked child, as a fresh one would
 
 
 _LEFT_OUT: Final = _LeftOut()

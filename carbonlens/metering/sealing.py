@@ -296,7 +296,7 @@ def _added(rows: Sequence[HourEnergy]) -> tuple[HourEnergy, ...]:
     for row in rows:
         known = sums.get((row.component, row.hour_utc))
         if known is not None:
-            row = msgspec.structs.replace(row, energy_j=known.energy_j + row.energy_j)  # noqa: PLW2901
+            row = msgspec.structs.replace(row, energy_j=known.energy_j + row.energy_j)  # noqa: PLW2901  # the row as added up so far stands in for it
         sums[row.component, row.hour_utc] = row
     return tuple(sums.values())
 

@@ -118,7 +118,7 @@ def _check_printed(view: ReportView, figure_id: str, aspect: str, text: str) -> 
     figure = view.figures.get(figure_id)
     if figure is None:
         raise _refusal("printed, but not among the report's figures", figure_id)
-    known: Aspect = aspect if aspect in ("number", "interval", "index") else "text"  # type: ignore[assignment]
+    known: Aspect = aspect if aspect in ("number", "interval", "index") else "text"  # type: ignore[assignment]  # narrowed above in a way mypy does not follow
     if text != figure.form(known):
         raise _refusal(f"printed as {text!r}, computed as {figure.form(known)!r}", figure_id)
 

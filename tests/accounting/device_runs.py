@@ -22,7 +22,7 @@ def gpu(joules: object, device: str = "GPU-a", *, share: float | None = None, **
         "own_share": share,
         "u_by_source_j": {f"sensor:{device}": 0.02 * float(joules)} if joules is not None else {},
     }
-    return Reading(**{**given, **fields})  # type: ignore[arg-type]
+    return Reading(**{**given, **fields})  # type: ignore[arg-type]  # fields are checked by the record itself
 
 
 def run(
@@ -44,4 +44,4 @@ def run(
         "energy": readings,
         "conditions": None if cpu_s is None else Conditions(wall_s=length, cpu_s=cpu_s),
     }
-    return Run(**{**given, **fields})  # type: ignore[arg-type]
+    return Run(**{**given, **fields})  # type: ignore[arg-type]  # fields are checked by the record itself

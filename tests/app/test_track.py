@@ -86,7 +86,7 @@ def test_a_long_error_is_cut(ledger):
     assert len(run.run.error) == 200
 
 
-SECRET = "https://h/?key=SECRET"  # noqa: S105
+SECRET = "https://h/?key=SECRET"  # noqa: S105  # a made-up address, to look for in records
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_children_of_the_block_are_counted_and_know_their_run(ledger, tmp_path):
         "import sys\nfrom carbonlens import track\nfrom tests.metering.processes import burn\n"
         f"with track('part', ledger={str(ledger)!r}): burn(0.2)\n"
     )
-    repository = str(next(p for p in map(str, sys.path) if os.path.isdir(os.path.join(p, "tests"))))  # noqa: PTH112, PTH118
+    repository = str(next(p for p in map(str, sys.path) if os.path.isdir(os.path.join(p, "tests"))))  # noqa: PTH112, PTH118  # text of a program, kept short
     with track("whole", ledger=ledger) as whole:
         import subprocess
 

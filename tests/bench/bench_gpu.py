@@ -200,7 +200,7 @@ def short_windows(gpu: Gpu, idle_w: float) -> None:
         f"{'d s':>6}{'ref. J':>9}{'repeated':>10}{'s.e.':>7}{'single':>10}{'median |e|':>12}"
         f"{'covered':>9}{'half-width':>12}  used"
     )
-    chance, load = random.Random(SEED), Load(1)  # noqa: S311
+    chance, load = random.Random(SEED), Load(1)  # noqa: S311  # chance for a test load, no secret
     load.run(5)
     time.sleep(3)
     for d in WINDOWS_S:

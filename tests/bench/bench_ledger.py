@@ -86,32 +86,32 @@ def make_runs(folder: Path, runs: int, groups: int = 5000) -> None:
         target = folder / "ledger" / "months" / f"2026{month + 1:02}"
         target.mkdir(parents=True)
         rows = f"range({month * runs // 12}, {(month + 1) * runs // 12}) t(i)"
-        connection.execute(f"COPY (SELECT {columns} FROM {rows}) TO '{target}/m.parquet' (COMPRESSION zstd)")  # noqa: S608
+        connection.execute(f"COPY (SELECT {columns} FROM {rows}) TO '{target}/m.parquet' (COMPRESSION zstd)")  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
     grid = f"range({ZONES}) z(z), range({first}, {first + 8760}) h(h)"
     factors = (
         "'Z' || z AS zone, h AS hour_utc, (0.2 + z * 0.01 + h % 24 * 0.00123457)::DECIMAL(13,8) AS rate,"
         " 'grid:Z' || z AS source_id, 0.1::DOUBLE AS u_relative"
     )
-    connection.execute(f"COPY (SELECT {factors} FROM {grid}) TO '{folder}/factors.parquet'")  # noqa: S608
+    connection.execute(f"COPY (SELECT {factors} FROM {grid}) TO '{folder}/factors.parquet'")  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
     tariffs = (
         "'Z' || z AS zone, 202601 + m AS month_utc, (0.1 + z * 0.003 + m * 0.01)::DECIMAL(13,8) AS rate,"
         " 'tariff:Z' || z AS source_id, 0.0::DOUBLE AS u_relative, 'EUR' AS currency"
     )
     months = f"range({ZONES}) z(z), range(12) m(m)"
-    connection.execute(f"COPY (SELECT {tariffs} FROM {months}) TO '{folder}/prices.parquet'")  # noqa: S608
+    connection.execute(f"COPY (SELECT {tariffs} FROM {months}) TO '{folder}/prices.parquet'")  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
     month = (
         "(year(make_timestamp(hour_utc * 3600000000)) * 100 + month(make_timestamp(hour_utc * 3600000000)))"
     )
     for file in (folder / "ledger" / "months").glob("*/m.parquet"):
         # Kept simple above: the month of each hour, as the ledger's own writer makes it.
-        fixed = f"SELECT * REPLACE ({month}::INTEGER AS month_utc) FROM '{file}'"  # noqa: S608
+        fixed = f"SELECT * REPLACE ({month}::INTEGER AS month_utc) FROM '{file}'"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         connection.execute(f"COPY ({fixed}) TO '{file}.new' (FORMAT parquet, COMPRESSION zstd)")
         file.with_name("m.parquet.new").replace(file)
     rows = [r._asdict() for r in CALENDAR.rows(first, end)]
     (folder / "calendar.json").write_text("\n".join(json.dumps(r) for r in rows))
     kinds = ", ".join(f"{n}: '{k}'" for n, k in calendars.COLUMNS.items())
     source = f"read_json('{folder}/calendar.json', columns={{{kinds}}})"
-    connection.execute(f"COPY (SELECT * FROM {source}) TO '{folder}/calendar.parquet'")  # noqa: S608
+    connection.execute(f"COPY (SELECT * FROM {source}) TO '{folder}/calendar.parquet'")  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
 
 
 def ours(folder: Path, *, intervals: bool) -> tuple[int, Decimal]:
@@ -150,10 +150,10 @@ def with_pandas(folder: Path, *, exact: str) -> tuple[int, Decimal | float]:
         relation = connection.sql(query)
         return pd.DataFrame(relation.fetchall(), columns=relation.columns)
 
-    runs = table(f"SELECT {made} FROM read_parquet('{folder}/ledger/months/*/*.parquet')")  # noqa: S608
-    factors = table(f"SELECT zone, hour_utc, {rate} AS factor FROM '{folder}/factors.parquet'")  # noqa: S608
-    prices = table(f"SELECT zone, month_utc, {rate} AS price, currency FROM '{folder}/prices.parquet'")  # noqa: S608
-    dates = connection.execute(f"SELECT hour_utc, fiscal_quarter FROM '{folder}/calendar.parquet'").df()  # noqa: S608
+    runs = table(f"SELECT {made} FROM read_parquet('{folder}/ledger/months/*/*.parquet')")  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+    factors = table(f"SELECT zone, hour_utc, {rate} AS factor FROM '{folder}/factors.parquet'")  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+    prices = table(f"SELECT zone, month_utc, {rate} AS price, currency FROM '{folder}/prices.parquet'")  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+    dates = connection.execute(f"SELECT hour_utc, fiscal_quarter FROM '{folder}/calendar.parquet'").df()  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
     joined = runs.merge(factors, on=["zone", "hour_utc"], how="left")
     joined = joined.merge(prices, on=["zone", "month_utc"], how="left").merge(dates, on="hour_utc")
     half = 1_000_000
@@ -205,7 +205,7 @@ def make_samples(folder: Path, samples: int) -> None:
         target = folder / "ledger" / "samples" / f"2026{day // 28 + 1:02}{day % 28 + 1:02}"
         target.mkdir(parents=True)
         query = (
-            f"SELECT 'run-' || {day} || '-' || i % 500 AS run_id, 'GPU-0' AS device,"  # noqa: S608
+            f"SELECT 'run-' || {day} || '-' || i % 500 AS run_id, 'GPU-0' AS device,"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
             f" {first + day * 86_400_000_000} + i // 500 * 100000 + hash(i + 1) % 5000 AS t_us,"
             f" {power}::INTEGER AS power_mw,"
             " CASE WHEN i >= 500 THEN 100000 + hash(i + 1) % 5000 - hash(i - 499) % 5000 END::BIGINT dt_us,"

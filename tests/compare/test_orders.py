@@ -22,7 +22,7 @@ from tests.compare.test_lattice import lattice_runs
 
 def energies(names, seed):
     """Return an energy per combination: each step saves, and some pairs interact."""
-    draw = random.Random(seed)  # noqa: S311
+    draw = random.Random(seed)
     solo = {n: draw.uniform(0.6, 1.0) for n in names}
     pair = {frozenset(p): draw.uniform(0.8, 1.25) for p in combinations(names, 2)}
     return {
@@ -52,7 +52,7 @@ def shapley_of(cells, names):
 
 @pytest.mark.parametrize("dropped", range(6))
 def test_measured_orders_are_counted_as_by_listing_them(dropped):
-    names, draw = "ABCD", random.Random(dropped)  # noqa: S311
+    names, draw = "ABCD", random.Random(dropped)
     cells = energies(names, dropped)
     for gone in draw.sample([c for c in cells if 0 < len(c) < 4], dropped):
         del cells[gone]
@@ -75,7 +75,7 @@ def test_measured_orders_are_counted_as_by_listing_them(dropped):
 @given(st.integers(0, 10_000), st.integers(1, 5))
 def test_means_over_measured_orders_sum_to_the_total(seed, gone):
     cells = energies("ABC", seed)
-    draw = random.Random(seed)  # noqa: S311
+    draw = random.Random(seed)
     for cell in draw.sample([c for c in cells if 0 < len(c) < 3], gone):
         del cells[cell]
     result = compared(cells, with_vector=vector())

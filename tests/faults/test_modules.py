@@ -65,7 +65,7 @@ def tracked(folder, place, drivers):  # noqa: F811  # the fixture's value
     return run, inside - begin, time.monotonic() - end
 
 
-def test_a_driver_that_hangs_at_the_probe_holds_nobody_twice(tmp_path, place):  # noqa: F811
+def test_a_driver_that_hangs_at_the_probe_holds_nobody_twice(tmp_path, place):  # noqa: F811  # pytest takes the fixture by this name
     gpu = FakeGpu("GPU-aaaaaaaa-1111")
     gpu.hang = hanging()
     drivers = DriverProbes(0.3)
@@ -82,7 +82,7 @@ def test_a_driver_that_hangs_at_the_probe_holds_nobody_twice(tmp_path, place):  
         assert run.total_energy.state == "unbounded"
 
 
-def test_all_that_one_driver_answers_hang_at_once(tmp_path, place):  # noqa: F811
+def test_all_that_one_driver_answers_hang_at_once(tmp_path, place):  # noqa: F811  # pytest takes the fixture by this name
     gpu = FakeGpu("GPU-aaaaaaaa-1111")
     where = with_gpus(place, gpu)
     seen = watch(place=where, drivers=DriverProbes(2.0))

@@ -36,7 +36,7 @@ def measured(folder, place):  # noqa: F811  # the fixture's value
     return run
 
 
-def measured_once(folder, place):  # noqa: F811
+def measured_once(folder, place):  # noqa: F811  # pytest takes the fixture by this name
     seen = watch(place=place, drivers=DriverProbes(0.5))
     session = Session(new_run("test"), seen, folder / "ledger", journal_folder=folder / "journal")
     for note in seen.findings:
@@ -47,7 +47,7 @@ def measured_once(folder, place):  # noqa: F811
     return session.finish().run
 
 
-def test_scaphandre_312_397_powerjoular_34_a_virtual_machine_is_modelled_with_a_band(tmp_path, place):  # noqa: F811
+def test_scaphandre_312_397_powerjoular_34_a_virtual_machine_is_modelled_with_a_band(tmp_path, place):  # noqa: F811  # pytest takes the fixture by this name
     run = measured(tmp_path, place)
     total = run.total_energy
     assert total.state == "known"
@@ -67,7 +67,7 @@ def test_codecarbon_244_a_counter_that_is_forbidden_is_named_with_one_mend(tmp_p
     assert probe.mend == f"ask an administrator for: chmod a+r {counter}"
 
 
-def test_codecarbon_915_a_counter_that_can_be_read_is_used(tmp_path, place):  # noqa: F811
+def test_codecarbon_915_a_counter_that_can_be_read_is_used(tmp_path, place):  # noqa: F811  # pytest takes the fixture by this name
     tree = Powercap(place.root / "sys" / "class" / "powercap")
     counter = tree.zone("intel-rapl:0", "package-0")
     begin_s, stop = time.monotonic(), tmp_path / "stop"
@@ -90,7 +90,7 @@ def test_codecarbon_915_a_counter_that_can_be_read_is_used(tmp_path, place):  # 
 
 
 @pytest.mark.parametrize("platform", ["darwin", "linux"])
-def test_codecarbon_736_731_mteb_1766_no_sudo_unless_declared(place, platform):  # noqa: F811
+def test_codecarbon_736_731_mteb_1766_no_sudo_unless_declared(place, platform):  # noqa: F811  # pytest takes the fixture by this name
     where = place._replace(platform=platform)
 
     def asks(sources):
@@ -102,7 +102,7 @@ def test_codecarbon_736_731_mteb_1766_no_sudo_unless_declared(place, platform): 
 
 def test_intelligence_per_watt_40_a_boards_nvml_that_offers_nothing_gives_way_to_its_rails(
     tmp_path,
-    place,  # noqa: F811
+    place,  # noqa: F811  # pytest takes the fixture by this name
 ):
     orin_nx(place.root)
     run = measured(tmp_path, with_gpus(place, FakeGpu("GPU-aaaaaaaa-1111", lacks=NOTHING)))
@@ -112,7 +112,7 @@ def test_intelligence_per_watt_40_a_boards_nvml_that_offers_nothing_gives_way_to
     assert run.coverage == 1.0
 
 
-def test_jetson_stats_51_344_the_total_is_the_input_rail_and_not_the_sum_of_all(tmp_path, place):  # noqa: F811
+def test_jetson_stats_51_344_the_total_is_the_input_rail_and_not_the_sum_of_all(tmp_path, place):  # noqa: F811  # pytest takes the fixture by this name
     orin_nx(place.root)
     run = measured(tmp_path, place)
     # 5 V x 1.06 A at the input; its parts stand beside and are not added.

@@ -81,9 +81,9 @@ def test_a_study_and_a_period_can_be_asked_for(folder, tmp_path):
 def test_parquet_holds_exact_decimals(folder, tmp_path):
     file = tmp_path / "runs.parquet"
     file.write_bytes(export(format_="parquet", ledger=folder).content)
-    query = f"SELECT run_id, energy_j FROM '{file}' ORDER BY run_id"  # noqa: S608
+    query = f"SELECT run_id, energy_j FROM '{file}' ORDER BY run_id"
     assert duckdb.sql(query).fetchall() == [("a", Decimal("0.1")), ("b", None), ("c", Decimal(7))]
-    assert [c[0] for c in duckdb.sql(f"DESCRIBE SELECT * FROM '{file}'").fetchall()] == list(COLUMNS)  # noqa: S608
+    assert [c[0] for c in duckdb.sql(f"DESCRIBE SELECT * FROM '{file}'").fetchall()] == list(COLUMNS)
 
 
 def test_json_holds_the_whole_records(folder):

@@ -39,7 +39,7 @@ def reading(energy, component="cpu", **more):
 
 def runs(n=200, seed=1):
     """Return runs of every kind: known, unknown, two boundaries, several hours, no zone, no team."""
-    dice = random.Random(seed)  # noqa: S311
+    dice = random.Random(seed)
     found = []
     for i in range(n):
         joules = f"{dice.randrange(10**7)}.{dice.randrange(10**6):06}"

@@ -32,7 +32,7 @@ def holding(folder):
 
     found = [f for f in folder.rglob("*") if f.is_file() and PLANTED.encode() in f.read_bytes()]
     for file in folder.rglob("*.parquet"):
-        rows = duckdb.sql(f"SELECT * FROM read_parquet('{file}')").fetchall()  # noqa: S608
+        rows = duckdb.sql(f"SELECT * FROM read_parquet('{file}')").fetchall()
         found += [file] if PLANTED in repr(rows) else []
     return found
 

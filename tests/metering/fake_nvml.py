@@ -124,96 +124,96 @@ class FakeNvml:
 
     # The library's own functions.
 
-    def nvmlInit(self):  # noqa: N802
+    def nvmlInit(self):
         if self.init_fault is not None:
             raise FakeError(self.init_fault)
         self.inits += 1
         self._up = True
 
-    def nvmlShutdown(self):  # noqa: N802
+    def nvmlShutdown(self):
         self.shutdowns += 1
         self._up = False
 
-    def nvmlSystemGetDriverVersion(self):  # noqa: N802
+    def nvmlSystemGetDriverVersion(self):
         self._asked("nvmlSystemGetDriverVersion")
         return self._text("580.159.04")
 
-    def nvmlDeviceGetCount(self):  # noqa: N802
+    def nvmlDeviceGetCount(self):
         self._asked("nvmlDeviceGetCount")
         return len(self.gpus)
 
-    def nvmlDeviceGetHandleByIndex(self, index):  # noqa: N802
+    def nvmlDeviceGetHandleByIndex(self, index):
         self._asked("nvmlDeviceGetHandleByIndex")
         return self._handle(self.gpus[index])
 
-    def nvmlDeviceGetHandleByUUID(self, uuid):  # noqa: N802
+    def nvmlDeviceGetHandleByUUID(self, uuid):
         self._asked("nvmlDeviceGetHandleByUUID")
         found = [g for g in self.gpus if g.uuid == uuid]
         if not found:
             raise FakeError(NOT_FOUND)
         return self._handle(found[0])
 
-    def nvmlDeviceGetUUID(self, handle):  # noqa: N802
+    def nvmlDeviceGetUUID(self, handle):
         return self._text(self._of(handle, "nvmlDeviceGetUUID").uuid)
 
-    def nvmlDeviceGetName(self, handle):  # noqa: N802
+    def nvmlDeviceGetName(self, handle):
         return self._text(self._of(handle, "nvmlDeviceGetName").name)
 
-    def nvmlDeviceGetMinorNumber(self, handle):  # noqa: N802
+    def nvmlDeviceGetMinorNumber(self, handle):
         gpu = self._of(handle, "nvmlDeviceGetMinorNumber")
         return self.gpus.index(gpu) if gpu.minor is None else gpu.minor
 
-    def nvmlDeviceGetEnforcedPowerLimit(self, handle):  # noqa: N802
+    def nvmlDeviceGetEnforcedPowerLimit(self, handle):
         return round(self._of(handle, "nvmlDeviceGetEnforcedPowerLimit").limit_w * 1000)
 
-    def nvmlDeviceGetPowerManagementLimit(self, handle):  # noqa: N802
+    def nvmlDeviceGetPowerManagementLimit(self, handle):
         return round(self._of(handle, "nvmlDeviceGetPowerManagementLimit").limit_w * 1000)
 
-    def nvmlDeviceGetCudaComputeCapability(self, handle):  # noqa: N802
+    def nvmlDeviceGetCudaComputeCapability(self, handle):
         return self._of(handle, "nvmlDeviceGetCudaComputeCapability").capability
 
-    def nvmlDeviceGetTotalEnergyConsumption(self, handle):  # noqa: N802
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle):
         gpu = self._of(handle, "nvmlDeviceGetTotalEnergyConsumption")
         joules = gpu.joules(gpu.counted_from, max(self._tick(gpu), gpu.counted_from))
         joules += (gpu.module or 0.0) * max(self._tick(gpu) - gpu.counted_from, 0.0)
         return round(1000 * (joules if gpu.counter is None else gpu.counter(joules)))
 
-    def nvmlDeviceGetPowerUsage(self, handle):  # noqa: N802
+    def nvmlDeviceGetPowerUsage(self, handle):
         gpu = self._of(handle, "nvmlDeviceGetPowerUsage")
         if gpu.capability <= (8, 0):
             return round(1000 * gpu.watts(self._tick(gpu)))
         return round(1000 * gpu.joules(self._tick(gpu) - 1.0, self._tick(gpu)))
 
-    def nvmlDeviceGetFieldValues(self, handle, fields):  # noqa: N802
+    def nvmlDeviceGetFieldValues(self, handle, fields):
         gpu = self._of(handle, "nvmlDeviceGetFieldValues")
         return [self._field(gpu, *field) for field in fields]
 
-    def nvmlDeviceGetMigMode(self, handle):  # noqa: N802
+    def nvmlDeviceGetMigMode(self, handle):
         gpu = self._of(handle, "nvmlDeviceGetMigMode")
         return [int(gpu.migs is not None)] * 2
 
-    def nvmlDeviceGetMaxMigDeviceCount(self, handle):  # noqa: N802
+    def nvmlDeviceGetMaxMigDeviceCount(self, handle):
         return self._of(handle, "nvmlDeviceGetMaxMigDeviceCount").max_migs
 
-    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle, index):  # noqa: N802
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle, index):
         gpu = self._of(handle, "nvmlDeviceGetMigDeviceHandleByIndex")
         if index >= len(gpu.migs):
             raise FakeError(NOT_FOUND)
         return SimpleNamespace(gpu=gpu.migs[index], generation=self._generation)
 
-    def nvmlDeviceGetGpuInstanceId(self, handle):  # noqa: N802
+    def nvmlDeviceGetGpuInstanceId(self, handle):
         return self._of(handle, "nvmlDeviceGetGpuInstanceId").gi
 
-    def nvmlDeviceGetComputeInstanceId(self, handle):  # noqa: N802
+    def nvmlDeviceGetComputeInstanceId(self, handle):
         return self._of(handle, "nvmlDeviceGetComputeInstanceId").ci
 
-    def nvmlDeviceGetAttributes_v2(self, handle):  # noqa: N802
+    def nvmlDeviceGetAttributes_v2(self, handle):
         mig = self._of(handle, "nvmlDeviceGetAttributes_v2")
         if not mig.tells_size:
             raise FakeError(NOT_SUPPORTED)
         return SimpleNamespace(computeInstanceSliceCount=mig.slices, gpuInstanceSliceCount=mig.slices)
 
-    def nvmlDeviceGetProcessUtilization(self, handle, since_us):  # noqa: N802
+    def nvmlDeviceGetProcessUtilization(self, handle, since_us):
         gpu = self._of(handle, "nvmlDeviceGetProcessUtilization")
         now_us = round(self.clock() * 1e6)
         active = [(pid, percent) for pid, percent in gpu.processes.items() if percent]
@@ -221,30 +221,30 @@ class FakeNvml:
             raise FakeError(0 if gpu.processes else NOT_FOUND)
         return [SimpleNamespace(pid=p, timeStamp=now_us, smUtil=u, memUtil=0) for p, u in active]
 
-    def nvmlDeviceGetComputeRunningProcesses(self, handle):  # noqa: N802
+    def nvmlDeviceGetComputeRunningProcesses(self, handle):
         gpu = self._of(handle, "nvmlDeviceGetComputeRunningProcesses")
         return [SimpleNamespace(pid=pid, usedGpuMemory=None) for pid in gpu.contexts]
 
-    def nvmlGpmSampleAlloc(self):  # noqa: N802
+    def nvmlGpmSampleAlloc(self):
         self._asked("nvmlGpmSampleAlloc")
         sample = SimpleNamespace(t=None, mig=None)
         self.samples.add(id(sample))
         return sample
 
-    def nvmlGpmSampleFree(self, sample):  # noqa: N802
+    def nvmlGpmSampleFree(self, sample):
         self.samples.remove(id(sample))
 
-    def nvmlGpmMigSampleGet(self, handle, gi, sample):  # noqa: N802
+    def nvmlGpmMigSampleGet(self, handle, gi, sample):
         gpu = self._of(handle, "nvmlGpmMigSampleGet")
         if code := gpu.faults.get(("nvmlGpmMigSampleGet", gi)):
             raise FakeError(code)
         sample.t, sample.migs = self.clock(), [m for m in gpu.migs if m.gi == gi]
         return sample
 
-    def c_nvmlGpmMetricsGet_t(self):  # noqa: N802
+    def c_nvmlGpmMetricsGet_t(self):
         return SimpleNamespace(metrics=[SimpleNamespace(metricId=0, nvmlReturn=0, value=0.0)])
 
-    def nvmlGpmMetricsGet(self, wanted):  # noqa: N802
+    def nvmlGpmMetricsGet(self, wanted):
         self._asked("nvmlGpmMetricsGet")
         assert wanted.sample2.t > wanted.sample1.t
         assert wanted.metrics[0].metricId == 1

@@ -92,5 +92,5 @@ def test_run_ids_sort_by_time_and_differ():
 def test_a_new_run_names_no_host_user_or_folder():
     text = str(new_run("track", program="train.py"))
     assert os.uname().nodename not in text
-    assert os.path.expanduser("~") not in text  # noqa: PTH111
-    assert os.getcwd() not in text  # noqa: PTH109
+    assert os.path.expanduser("~") not in text  # noqa: PTH111  # compared as text
+    assert os.getcwd() not in text  # noqa: PTH109  # compared as text

@@ -96,7 +96,7 @@ class Program:
                 bufsize=0,
                 start_new_session=True,
                 # Only where nothing but measuring is done: one call, of what is looked up before.
-                preexec_fn=_dying_with(os.getpid()) if self._tied else None,  # noqa: PLW1509
+                preexec_fn=_dying_with(os.getpid()) if self._tied else None,  # noqa: PLW1509  # the child calls prctl alone before exec; only `run` asks for it, which has no threads then
             )
         except (ValueError, subprocess.SubprocessError) as error:
             raise OSError(f"the command cannot be started ({error})") from error

@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from carbonlens.studies.digits.data import SIDE  # noqa: E402
-from carbonlens.studies.digits.network import (  # noqa: E402
+from carbonlens.studies.digits.data import SIDE
+from carbonlens.studies.digits.network import (
     WIDTHS,
     build_network,
     count_macs,
@@ -16,8 +16,8 @@ from carbonlens.studies.digits.network import (  # noqa: E402
     predict,
     saved_bytes,
 )
-from carbonlens.studies.digits.pruning import CHANNEL_BLOCK, prune, pruned_widths  # noqa: E402
-from carbonlens.studies.digits.training import Schedule, train  # noqa: E402
+from carbonlens.studies.digits.pruning import CHANNEL_BLOCK, prune, pruned_widths
+from carbonlens.studies.digits.training import Schedule, train
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch")
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from carbonlens.studies.digits import onnx_models  # noqa: E402
-from carbonlens.studies.digits.data import SIDE  # noqa: E402
-from carbonlens.studies.digits.network import build_network, one_thread, predict  # noqa: E402
+from carbonlens.studies.digits import onnx_models
+from carbonlens.studies.digits.data import SIDE
+from carbonlens.studies.digits.network import build_network, one_thread, predict
 
 
 @pytest.fixture(scope="module")
