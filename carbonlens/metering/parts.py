@@ -20,6 +20,10 @@ from carbonlens.metering.sensors import Channel, SensorInfo
 from carbonlens.signals.agreement import implausible
 from carbonlens.signals.cpu_model import MICROJOULE, CpuCurve, cpu_energy
 
+_IDLE_OF_RATED = 0.17
+"""Idle power of a GPU with a context open, as a share of its limit: 120 W of 700 W on an
+H100 (measured by this project, 2026-11-28)."""
+
 _DIVIDED_SIGMA = math.log(MODEL_FACTOR_95) / Z_95
 """A share of a divided device's energy is a model (grade D)."""
 
@@ -198,7 +202,7 @@ def _measured(
         covered_s=gain.covered_s,
         own_share=share,
     )
-    return reading if channel.part is None else _divided(reading, channel.part, share)
+    return reading if channel.part is None else _divided(reading, channel, channel.part, share)
 
 
 def _random(gain: Gained, gap_j: float, info: SensorInfo) -> float:
@@ -206,17 +210,27 @@ def _random(gain: Gained, gap_j: float, info: SensorInfo) -> float:
     return math.hypot(gain.u_random, gap_j) if info.width_known else 0.0
 
 
-def _divided(reading: Reading, part: float, share: float | None) -> Reading:
-    used = part if share is None else share
-    joules = float(reading.energy_j or 0) * used
-    how = f"its {part:.0%} of the device by size" if share is None else f"its {share:.1%} of the activity"
+def _divided(reading: Reading, channel: Channel, part: float, share: float | None) -> Reading:
+    """Return what one instance of a divided device is billed: idle by size, the rest by activity.
+
+    So the instances of a device sum to its energy, and one that only waits is billed
+    what it keeps awake.
+    """
+    joules = float(reading.energy_j or 0)
+    idle_j = min(joules, _IDLE_OF_RATED * (channel.rated_w or 0.0) * (reading.covered_s or 0.0))
+    if share is None or (share == 0 and not idle_j):
+        billed_j, how = joules * part, f"its {part:.0%} of the device by size"
+    else:
+        billed_j = idle_j * part + (joules - idle_j) * share
+        how = f"its {part:.0%} of idle by size and {share:.1%} of the activity"
+    used = billed_j / joules if joules else 0.0
     return msgspec.structs.replace(
         reading,
-        energy_j=_exact(joules),
+        energy_j=_exact(billed_j),
         grade="D",
         method=f"{reading.method}; instance billed {how} (model)",
         u_random_j=reading.u_random_j * used,
-        u_by_source_j={f"share:{reading.devices[0]}": joules * _DIVIDED_SIGMA},
+        u_by_source_j={f"share:{reading.devices[0]}": billed_j * _DIVIDED_SIGMA},
         divided=True,
     )
 

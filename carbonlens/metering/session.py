@@ -104,13 +104,20 @@ class Session:
             raise
 
     def _begin(self) -> None:
+        # Probing may have taken a while since the record was begun.
+        self._starts_now()
         self._journal = self._open_journal()
         self._steal_s = process_time.steal_s()
         self._peak_before = process_time.peak_rss_bytes(of_children=self._of_children)
         self._open = True
         self._start_ns = time.monotonic_ns()
         self._look(edge=True)
+        self._starts_now()
         process_sampler().add(self)
+
+    def _starts_now(self) -> None:
+        if self.run.start_us is not None:
+            self.run = msgspec.structs.replace(self.run, start_us=time.time_ns() // 1000)
 
     def sample(self) -> None:
         """Look at the sensors between the edges; called by the sampler."""

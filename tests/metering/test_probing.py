@@ -59,6 +59,20 @@ def test_a_hung_driver_is_waited_for_once_and_no_longer_than_the_limit():
     sensor.gate.set()
 
 
+def test_several_hung_drivers_are_waited_for_together():
+    drivers, sensors = DriverProbes(WAIT_S), [Driver(hung=True) for _ in range(4)]
+
+    def asked():
+        begun = [drivers.begin((str(k),), [sensor]) for k, sensor in enumerate(sensors)]
+        return [one.answer() for one in begun]
+
+    took, answers = seconds_of(asked)
+    assert answers == [None] * 4
+    assert took < 2 * WAIT_S
+    for sensor in sensors:
+        sensor.gate.set()
+
+
 def test_a_driver_that_came_back_is_used_by_later_sessions():
     drivers, sensor = DriverProbes(WAIT_S), Driver(hung=True)
     assert drivers.ask(("x",), [sensor]) is None

@@ -492,3 +492,31 @@ def test_a_declared_meter_of_the_gpu_and_its_own_counter_are_not_added_up():
     result = sealed([counter_of_gpu(), declared], rows)
     assert [(r.grade, r.energy_j) for r in result.readings] == [("A", Decimal("3090.000000"))]
     assert [r.grade for r in result.beside] == ["B"]
+
+
+@pytest.mark.parametrize("own", [0.0, 0.2, 0.8])
+def test_the_instances_of_a_divided_device_sum_to_it_and_none_is_free(own):
+    def billed(part, share):
+        channel = Channel(device="GPU-1", component="gpu", rated_w=700.0, part=part)
+        use = SensorInfo(
+            name="use",
+            kind="use",
+            unit="s",
+            scope="board",
+            boundary="device",
+            grade="D",
+            update_period_s=0.1,
+            channels=(
+                Channel(device="GPU-1", component="gpu", who="own"),
+                Channel(device="GPU-1", component="gpu", who="all"),
+            ),
+            method="activity",
+        )
+        rows = [(t, (300.0,), (t * share, t * 1.0)) for t, _ in steady(10, ())]
+        (reading,) = sealed([power(channels=(channel,)), use], rows).readings
+        return reading
+
+    mine, others = billed(0.25, own), billed(0.75, 1 - own)
+    assert float(mine.energy_j + others.energy_j) == pytest.approx(3000)
+    assert mine.energy_j > 0
+    assert mine.estimate.low > 0

@@ -35,6 +35,17 @@ def codes(run):
     return [f.code for f in run.findings]
 
 
+def test_a_run_begins_with_its_window_and_not_with_the_search_for_sensors(tmp_path):
+    one = session(tmp_path)
+    time.sleep(0.3)  # drivers that take a while to answer
+    begin_us = time.time_ns() // 1000
+    one.start()
+    (path,) = (tmp_path / "journal").iterdir()
+    assert read(path).header.run.start_us >= begin_us
+    run = one.finish().run
+    assert begin_us <= run.start_us <= run.end_us <= time.time_ns() // 1000
+
+
 def test_a_session_is_sealed_into_its_ledger_and_leaves_no_journal(tmp_path, ledger):
     one = session(tmp_path)
     one.start()

@@ -152,10 +152,11 @@ def probe_all(sensors: Sequence[Sensor], place: Place, drivers: DriverProbes) ->
         if sensor.may_block:
             groups.setdefault(driver_of(sensor), []).append(sensor)
     surroundings = (str(place.root), id(place.gpus), *_visible_variables(place)) if groups else ()
-    answers = {
-        name: drivers.ask((name, len(group), *surroundings), group, keep=name == "amd")
+    asked = {
+        name: drivers.begin((name, len(group), *surroundings), group, keep=name == "amd")
         for name, group in groups.items()
     }
+    answers = {name: driver.answer() for name, driver in asked.items()}
     found: list[tuple[Sensor, Probe | None]] = []
     for sensor in sensors:
         if not sensor.may_block:

@@ -38,6 +38,17 @@ class Answer(NamedTuple):
         return any(probe.usable for probe in self.probes)
 
 
+class Asked(NamedTuple):
+    """A driver that was asked.
+
+    Attributes:
+        answer: Waits for what is left of the driver's time and returns what came of it;
+            ``None`` when there was no answer in time.
+    """
+
+    answer: Callable[[], Answer | None]
+
+
 class DriverProbes:
     """Asks drivers, and remembers which of them to wait for.
 
@@ -56,16 +67,20 @@ class DriverProbes:
         self._kept: dict[tuple[object, ...], Answer] = {}
 
     def ask(self, key: Sequence[object], sensors: Sequence[Sensor], *, keep: bool = False) -> Answer | None:
-        """Probe the sensors of one driver.
+        """Probe the sensors of one driver; arguments and result as of ``begin`` and ``Asked.answer``."""
+        return self.begin(key, sensors, keep=keep).answer()
+
+    def begin(self, key: Sequence[object], sensors: Sequence[Sensor], *, keep: bool = False) -> Asked:
+        """Begin to probe the sensors of one driver.
+
+        Several drivers are begun before the first is waited for, so that together they
+        are waited for no longer than one.
 
         Args:
             key: The driver, and what its answer depends on.
             sensors: Probed one after the other, in one thread.
             keep: True to use the same sensors again in later sessions, for a probe that
                 takes long and a sensor that several sessions may read at a time.
-
-        Returns:
-            ``None`` when there was no answer in time.
         """
         # A forked child has none of its parent's threads, and asks for itself.
         place = (os.getpid(), *key)
@@ -73,17 +88,22 @@ class DriverProbes:
             known = self._known(place)
             hung = self._hung.get(place)
         if known is not None:
-            return known
+            return Asked(lambda: known)
         if hung is not None and not hung.is_set():
-            return None  # the thread that asked before is still waiting
-        answer = self._asked(place, sensors, self._wait_s if hung is None else AGAIN_S)
-        if answer is not None:
-            with self._lock:
-                if not answer.is_of_use:
-                    self._refused[place] = (self._clock(), answer)
-                elif keep:
-                    self._kept[place] = answer
-        return answer
+            return Asked(lambda: None)  # the thread that asked before is still waiting
+        wait = self._asked(place, sensors, self._wait_s if hung is None else AGAIN_S)
+
+        def answer() -> Answer | None:
+            found = wait()
+            if found is not None:
+                with self._lock:
+                    if not found.is_of_use:
+                        self._refused[place] = (self._clock(), found)
+                    elif keep:
+                        self._kept[place] = found
+            return found
+
+        return Asked(answer)
 
     def _known(self, place: tuple[object, ...]) -> Answer | None:
         kept = self._kept.get(place)
@@ -92,7 +112,9 @@ class DriverProbes:
         at_s, refused = self._refused.get(place, (0.0, None))
         return refused if self._clock() - at_s < RETRY_S else None
 
-    def _asked(self, place: tuple[object, ...], sensors: Sequence[Sensor], wait_s: float) -> Answer | None:
+    def _asked(
+        self, place: tuple[object, ...], sensors: Sequence[Sensor], wait_s: float
+    ) -> Callable[[], Answer | None]:
         found: list[Probe] = []
         done = threading.Event()
 
@@ -102,12 +124,17 @@ class DriverProbes:
             finally:
                 done.set()
 
+        end_s = time.monotonic() + wait_s
         start_beside(ask, "carbonlens-probe")
-        if not done.wait(wait_s):
-            with self._lock:
-                self._hung[place] = done
-            return None
-        return Answer(tuple(sensors), tuple(found))
+
+        def wait() -> Answer | None:
+            if not done.wait(max(end_s - time.monotonic(), 0.0)):
+                with self._lock:
+                    self._hung[place] = done
+                return None
+            return Answer(tuple(sensors), tuple(found))
+
+        return wait
 
 
 def probed(sensor: Sensor) -> Probe:
