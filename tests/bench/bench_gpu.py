@@ -53,11 +53,16 @@ class Load:
             self.call()
         one_ms = (time.perf_counter() - begin) / 20 * 1e3
         self.products = max(1, round(ms / one_ms))
-        begin = time.perf_counter()
-        for _ in range(400):
-            torch.mm(self.a, self.a, out=self.out)
+        # Some 10 ms each: a driver queues a thousand, and waits with the next.
+        self.big = torch.randn(16384, 16384, device="cuda", dtype=torch.bfloat16)
+        self.big_out = torch.empty_like(self.big)
+        torch.mm(self.big, self.big, out=self.big_out)
         torch.cuda.synchronize()
-        self.one_s = (time.perf_counter() - begin) / 400
+        begin = time.perf_counter()
+        for _ in range(20):
+            torch.mm(self.big, self.big, out=self.big_out)
+        torch.cuda.synchronize()
+        self.one_s = (time.perf_counter() - begin) / 20
 
     def call(self) -> None:
         """Do the work once and wait for it."""
@@ -68,7 +73,7 @@ class Load:
     def queue(self, seconds: float) -> None:
         """Hand the GPU work for some time and return at once."""
         for _ in range(round(seconds / self.one_s)):
-            self._torch.mm(self.a, self.a, out=self.out)
+            self._torch.mm(self.big, self.big, out=self.big_out)
 
     def wait(self) -> None:
         """Wait for what was queued."""
