@@ -12,11 +12,13 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+import msgspec
+
 from carbonlens.domain import nvml_fields
 from carbonlens.domain.grades import COUNTER_GAIN_95
 from carbonlens.domain.units import Z_95
 from carbonlens.metering.devices.nvidia import Gpu, Selection, VisibleGpus
-from carbonlens.metering.sensors import Channel, Probe, SensorInfo
+from carbonlens.metering.sensors import Channel, Kind, Probe, SensorInfo
 from carbonlens.metering.sensors.nvml_device import DeviceLine
 from carbonlens.metering.sensors.nvml_library import Handle, Nvml, NvmlError
 from carbonlens.metering.sensors.nvml_sources import (
@@ -138,6 +140,21 @@ class _NvmlSensor:
             for gpu, source in self._read
         )
 
+    def _power_info(self, name: str, kind: Kind, what: str) -> SensorInfo:
+        """Return what both power sensors have in common."""
+        return SensorInfo(
+            name=name,
+            kind=kind,
+            unit="W",
+            scope="module" if self._scope_is_module else "board",
+            boundary="device",
+            grade="C",
+            update_period_s=nvml_fields.UPDATE_PERIOD_S,
+            channels=self._channels(),
+            method=f"NVML {what} ({_labels(self._read)})",
+            gain_sigma=_GAIN_SIGMA,
+        )
+
     @property
     def _scope_is_module(self) -> bool:
         return bool(self._read) and all(_is_module(source) for _, source in self._read)
@@ -249,17 +266,8 @@ class NvmlPowerSensor(_NvmlSensor):
     @property
     def info(self) -> SensorInfo:
         """Describe the readings."""
-        return SensorInfo(
-            name="nvml_power",
-            kind="instant",
-            unit="W",
-            scope="module" if self._scope_is_module else "board",
-            boundary="device",
-            grade="C",
-            update_period_s=nvml_fields.UPDATE_PERIOD_S,
-            channels=self._channels(),
-            method=f"NVML power now ({_labels(self._read)})",
-            gain_sigma=_GAIN_SIGMA,
+        return msgspec.structs.replace(
+            self._power_info("nvml_power", "instant", "power now"),
             lag_s=nvml_fields.INSTANT_LAG_S,
             lag_sigma_s=nvml_fields.INSTANT_LAG_SIGMA_S,
             duty=nvml_fields.MODULE_DUTY if self._on_superchip else nvml_fields.INSTANT_DUTY,
@@ -284,17 +292,8 @@ class NvmlAverageSensor(_NvmlSensor):
     @property
     def info(self) -> SensorInfo:
         """Describe the readings."""
-        return SensorInfo(
-            name="nvml_average",
-            kind="average",
-            unit="W",
-            scope="module" if self._scope_is_module else "board",
-            boundary="device",
-            grade="C",
-            update_period_s=nvml_fields.UPDATE_PERIOD_S,
-            channels=self._channels(),
-            method=f"NVML power, mean of 1 s ({_labels(self._read)})",
-            gain_sigma=_GAIN_SIGMA,
+        return msgspec.structs.replace(
+            self._power_info("nvml_average", "average", "power, mean of 1 s"),
             window_s=nvml_fields.AVERAGE_WINDOW_S,
             lag_s=nvml_fields.COUNTER_LAG_S,
             lag_sigma_s=nvml_fields.AVERAGE_LAG_SIGMA_S,
