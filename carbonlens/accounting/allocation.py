@@ -9,8 +9,7 @@ part and are never added to it. docs/adr/0007-shared-devices.md explains why.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Context, Decimal, localcontext
 from typing import Final, NamedTuple
 
@@ -18,26 +17,28 @@ import msgspec
 from msgspec.structs import replace
 
 from carbonlens.accounting import allocation_findings as findings
-from carbonlens.accounting.allocation_bounds import MICROJOULE, apportion, exact
-from carbonlens.accounting.allocation_sweep import Basis, Claim, Divided, Portion, divide
+from carbonlens.accounting.allocation_bounds import exact
+from carbonlens.accounting.allocation_claims import WHOLES, Device, Entry, entries
+from carbonlens.accounting.allocation_contents import (
+    Evidence,
+    Held,
+    Item,
+    Wholes,
+    boundaries_of,
+    holds_any,
+    one_each,
+    one_name_each,
+    together,
+    work_alone,
+)
+from carbonlens.accounting.allocation_scaling import evidence_of, scaled
+from carbonlens.accounting.allocation_sweep import Basis, Divided, Portion, divide
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Reading, Run
-from carbonlens.domain.units import US_PER_S
 
 _EXACT: Final = Context(prec=50)
-_WHOLES: Final = frozenset({"wall", "total"})
-"""Components that hold the others; without a named device they are the host's own."""
-_LARGEST: Final = Decimal(10) ** 18
-_LEAST_COVERAGE: Final = 0.01
-_BY_CPU_TIME: Final = frozenset({"cpu", "ram"})
-
-
-class Device(NamedTuple):
-    """A device of one host, as far as readings tell devices apart."""
-
-    host_id: str
-    component: str
-    device: str
+_ZERO: Final = Decimal(0)
+_NO_EVIDENCE: Final = Evidence(0.0, {}, None)
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -52,6 +53,8 @@ class Share(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             different steps: nothing measured tells them apart.
         basis: What divided the device.
         named: Whether the reading names the device; a stated total may not.
+        held: Part of what was read that other runs are billed, as that of devices
+            inside this one; ``None`` where there are none.
     """
 
     device: Device
@@ -62,6 +65,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     guessed_j: Decimal
     basis: Basis
     named: bool
+    held: Held | None = None
 
 
 class RunBill(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -84,10 +88,13 @@ class Stretch(msgspec.Struct, frozen=True, kw_only=True):
     """A device over windows of root runs that hang together, where it was divided.
 
     Attributes:
-        energy_j: The device's own energy; billed and unattributed sum to it.
+        energy_j: The device's own energy; billed, unattributed and elsewhere sum to it.
         measured_j: Sum of what the runs read.
         unattributed_j: Idle, or the work of what no run recorded.
+        elsewhere_j: On other lines: what devices inside this one are billed, or idle
+            that lies in the energy of a device that holds this one.
         run_ids: In time order.
+        held: What of ``elsewhere_j`` is billed as that of devices inside.
     """
 
     device: Device
@@ -98,6 +105,8 @@ class Stretch(msgspec.Struct, frozen=True, kw_only=True):
     unattributed_j: Decimal
     basis: Basis
     run_ids: tuple[str, ...]
+    elsewhere_j: Decimal = _ZERO
+    held: Held | None = None
 
 
 class Allocation(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,13 +117,12 @@ class Allocation(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
 
 
-class _Entry(NamedTuple):
-    """A claim with where it came from."""
+class _Level(NamedTuple):
+    """What dividing the devices of one level gave: shares by run, stretches, and what is not resolved."""
 
-    run: Run
-    reading: int
-    named: bool
-    claim: Claim
+    shares: dict[str, list[Share]]
+    stretches: list[Stretch]
+    unresolved: list[tuple[str, list[str]]]
 
 
 def allocate(runs: Sequence[Run]) -> Allocation:
@@ -128,17 +136,23 @@ def allocate(runs: Sequence[Run]) -> Allocation:
     known = {r.run_id: r for r in reversed(runs)}
     bills: dict[str, RunBill] = {}
     stretches: list[Stretch] = []
+    unresolved: list[tuple[str, list[str]]] = []
     with localcontext(_EXACT):
         for parent, level in _levels(known):
-            shares = _divide_level(level, bills.get(parent or ""), stretches if parent is None else None)
+            found = _divide_level(level, bills.get(parent or ""))
+            if parent is None:
+                stretches, unresolved = found.stretches, found.unresolved
             for run in level:
-                bills[run.run_id] = _bill(run, shares.get(run.run_id, []), root=parent is None)
+                bills[run.run_id] = _bill(run, found.shares.get(run.run_id, []), root=parent is None)
     stretches.sort(key=lambda s: (s.device, s.start_us))
-    roots = [known[i] for i, bill in bills.items() if bill.root]
     return Allocation(
         bills={i: bills[i] for i in known if i in bills},
         stretches=tuple(stretches),
-        findings=(*_excesses(stretches), *findings.whole_beside_parts(roots)),
+        findings=(
+            *_excesses(stretches),
+            *_inside(stretches),
+            *(findings.whole_beside_parts(host, ids) for host, ids in unresolved),
+        ),
     )
 
 
@@ -165,99 +179,90 @@ def _below(roots: Iterable[Run], children: Mapping[str, list[Run]]) -> dict[str,
     return dict.fromkeys(order)
 
 
-def _divide_level(
-    level: Sequence[Run], parent: RunBill | None, stretches: list[Stretch] | None
-) -> dict[str, list[Share]]:
-    """Divide the devices of runs of one parent; root stretches are kept in ``stretches``."""
-    by_device: dict[Device, list[_Entry]] = {}
+def _divide_level(level: Sequence[Run], parent: RunBill | None) -> _Level:
+    """Divide the devices of runs of one parent."""
+    by_host: dict[str, list[Entry]] = {}
     for run in level:
-        for device, entry in _entries(run):
-            by_device.setdefault(device, []).append(entry)
-    shares: dict[str, list[Share]] = {}
-    for device in sorted(by_device):
-        # One claim a run: of two readings of one device the first is the device's.
-        entries: dict[str, _Entry] = {}
-        for entry in by_device[device]:
-            entries.setdefault(entry.run.run_id, entry)
-        for part in divide([e.claim for e in entries.values()]):
-            if stretches is not None and (len(part.claims) > 1 or part.unattributed_j):
-                stretches.append(_stretch(device, part))
-            for claim, portion in zip(part.claims, part.portions, strict=True):
-                share = _share(device, entries[claim.run_id], portion)
-                shares.setdefault(claim.run_id, []).append(_within(share, parent))
-    return shares
+        for entry in entries(run):
+            by_host.setdefault(run.host_id or "", []).append(entry)
+    found = _Level({}, [], [])
+    for host in sorted(by_host):
+        _divide_host(by_host[host], parent, found)
+    return found
 
 
-def _entries(run: Run) -> Iterable[tuple[Device, _Entry]]:
-    """Yield a claim per device that the run read whole."""
-    start, end, host = run.start_us, run.end_us, run.host_id
-    if host is None or start is None or end is None or end <= start:
-        return
-    for place, reading in enumerate(run.energy):
-        devices = tuple(dict.fromkeys(reading.devices))
-        named = bool(devices) or reading.component == "wall"
-        if not devices and reading.component in _WHOLES:
-            devices = (reading.component,)
-        energy = reading.energy_j
-        if energy is None or reading.divided or not devices or not _is_storable(energy):
-            continue
-        hours = run.energy_by_hour
-        # A reading of several devices does not tell them apart: equal parts.
-        parts = [energy] if len(devices) == 1 else apportion([energy / len(devices)] * len(devices), energy)
-        for device, part in zip(devices, parts, strict=True):
-            claim = Claim(
-                run_id=run.run_id,
-                start_us=start,
-                end_us=end,
-                energy_j=part,
-                hours=tuple((h.hour_utc, h.energy_j) for h in hours if h.component == reading.component)
-                if len(hours) > 1
-                else (),
-                coverage=_coverage(run, reading),
-                share=_own_share(run, reading),
-                cpu_per_us=_cpu_per_us(run, reading),
-                job=run.job_id if run.rank is not None else None,
-                label=_label(run),
+def _divide_host(mine: Sequence[Entry], parent: RunBill | None, found: _Level) -> None:
+    """Divide the devices of one host, those that lie inside others first."""
+    mine = one_name_each(mine)
+    wholes = Wholes(mine) if holds_any(mine) else None
+    by_device: dict[Device, list[Entry]] = {}
+    for entry in mine:
+        if entry.device is not None:
+            by_device.setdefault(entry.device, []).append(entry)
+        elif wholes is not None:
+            reading = entry.run.energy[entry.reading]
+            wholes.add(work_alone(entry, evidence_of(reading, 1.0)))
+    for device in sorted(
+        by_device, key=lambda d: (d.component in WHOLES and WHOLES.index(d.component) + 1, d)
+    ):
+        claims = one_each(by_device[device])
+        inside = wholes.contents(device) if wholes is not None else None
+        course, held_of = inside or (None, None)
+        for part in divide([e.claim for e in claims.values()], course, traced=wholes is not None):
+            held = held_of(*_span(part), part.energy_j) if held_of is not None else None
+            shares = _shares(device, claims, part, held)
+            moved = _ZERO
+            if wholes is not None:
+                moved = min(exact(wholes.idle_inside(device, part.idle)), part.unattributed_j)
+                wholes.add(_item(device, part, [claims[c.run_id] for c in part.claims], shares))
+            if len(part.claims) > 1 or part.unattributed_j or part.held_j:
+                found.stretches.append(_stretch(device, part, moved, held))
+            for claim, share in zip(part.claims, shares, strict=True):
+                found.shares.setdefault(claim.run_id, []).append(_within(share, parent))
+    if wholes is not None and wholes.unresolved:
+        found.unresolved.append((mine[0].run.host_id or "", list(wholes.unresolved)))
+
+
+def _span(part: Divided) -> tuple[int, int]:
+    return part.claims[0].start_us, max(c.end_us for c in part.claims)
+
+
+def _shares(device: Device, claims: Mapping[str, Entry], part: Divided, held: Held | None) -> list[Share]:
+    """Return the runs' shares of one stretch; what devices inside it hold goes by what is left to each."""
+    left = part.energy_j - part.held_j
+    read = sum((c.energy_j for c in part.claims), _ZERO)
+    made = []
+    for claim, portion in zip(part.claims, part.portions, strict=True):
+        entry = claims[claim.run_id]
+        mine = None
+        if held is not None and part.held_j:
+            weight = portion.billed_j / left if left else (claim.energy_j / read if read else _ZERO)
+            mine = held._replace(
+                joules=part.held_j * weight,
+                evidence=held.evidence.scaled(float(weight)),
+                where_j=held.where_j * float(weight),
             )
-            yield Device(host, reading.component, device), _Entry(run, place, named, claim)
+        made.append(_share(device, entry, portion, mine))
+    return made
 
 
-def _is_storable(energy: Decimal) -> bool:
-    """Whether the joules are a number that a ledger can hold; damaged ones are left as they are."""
-    return energy.is_finite() and 0 <= energy < _LARGEST
+def _item(device: Device, part: Divided, mine: Sequence[Entry], shares: Sequence[Share]) -> Item:
+    """Return what is billed of a device in one stretch, for the devices that hold it."""
+    return Item(
+        component=device.component,
+        device=device,
+        boundaries=boundaries_of(mine),
+        run_ids=frozenset(c.run_id for c in part.claims),
+        pieces=tuple(p for p in part.billed if p[2] > 0),
+        evidence=together(_evidence(e.run.energy[e.reading], s) for e, s in zip(mine, shares, strict=True)),
+    )
 
 
-def _coverage(run: Run, reading: Reading) -> Decimal:
-    window_s = ((run.end_us or 0) - (run.start_us or 0)) / US_PER_S
-    covered_s = window_s if reading.covered_s is None else reading.covered_s
-    # A reading of nearly nothing keeps some weight: there may be no other.
-    return Decimal(min(max(covered_s / window_s, _LEAST_COVERAGE), 1.0))
+def _evidence(reading: Reading, share: Share) -> Evidence:
+    return evidence_of(scaled(reading, [share], share.billed_j), 1.0) if share.billed_j else _NO_EVIDENCE
 
 
-def _own_share(run: Run, reading: Reading) -> Decimal | None:
-    share = reading.own_share
-    if share is not None and math.isfinite(share):
-        return Decimal(str(min(max(share, 0.0), 1.0)))
-    # An idle run watches: it takes nothing from those that work.
-    return Decimal(0) if run.role == "idle" else None
-
-
-def _cpu_per_us(run: Run, reading: Reading) -> Decimal | None:
-    seen = run.conditions
-    if reading.component not in _BY_CPU_TIME or seen is None or seen.cpu_s is None:
-        return None
-    if not (math.isfinite(seen.cpu_s) and seen.cpu_s >= 0):
-        return None
-    return Decimal(str(seen.cpu_s)) / ((run.end_us or 0) - (run.start_us or 0))
-
-
-def _label(run: Run) -> Hashable:
-    if run.study is not None:
-        return run.study, run.step if run.step is not None else run.on
-    return ("job", run.job_id) if run.job_id is not None and run.rank is not None else ("run", run.run_id)
-
-
-def _share(device: Device, entry: _Entry, portion: Portion) -> Share:
+def _share(device: Device, entry: Entry, portion: Portion, held: Held | None) -> Share:
     return Share(
         device=device,
         reading=entry.reading,
@@ -267,6 +272,7 @@ def _share(device: Device, entry: _Entry, portion: Portion) -> Share:
         guessed_j=portion.guessed_j,
         basis=portion.basis,
         named=entry.named,
+        held=held,
     )
 
 
@@ -288,11 +294,12 @@ def _within(share: Share, parent: RunBill | None) -> Share:
         billed_j=billed,
         split_j=billed - min(exact(alone), billed),
         guessed_j=min(exact(share.guessed_j * kept + billed * guessed), billed),
+        held=None if share.held is None else share.held._replace(joules=share.held.joules * kept),
         basis=above.basis if share.basis == "whole" else share.basis,
     )
 
 
-def _stretch(device: Device, part: Divided) -> Stretch:
+def _stretch(device: Device, part: Divided, moved: Decimal, held: Held | None) -> Stretch:
     bases = [p.basis for p in part.portions]
     return Stretch(
         device=device,
@@ -300,7 +307,9 @@ def _stretch(device: Device, part: Divided) -> Stretch:
         end_us=max(c.end_us for c in part.claims),
         energy_j=part.energy_j,
         measured_j=sum((c.energy_j for c in part.claims), Decimal(0)),
-        unattributed_j=part.unattributed_j,
+        unattributed_j=part.unattributed_j - moved,
+        elsewhere_j=part.held_j + moved,
+        held=held if part.held_j else None,
         # The weakest ground that any part of it rests on.
         basis=next((b for b in findings.WEAKEST_FIRST if b in bases), "whole"),
         run_ids=tuple(c.run_id for c in part.claims),
@@ -312,29 +321,8 @@ def _bill(run: Run, shares: Sequence[Share], *, root: bool) -> RunBill:
     moved = dict.fromkeys(s.reading for s in shares if s.billed_j != s.measured_j)
     for place in moved:
         mine = [s for s in shares if s.reading == place]
-        billed = sum((s.billed_j for s in mine), Decimal(0))
-        bases = [s.basis for s in mine]
-        basis = next(b for b in (*findings.WEAKEST_FIRST, "whole") if b in bases)
-        readings[place] = _scaled(readings[place], billed, basis)
+        readings[place] = scaled(readings[place], mine, sum((s.billed_j for s in mine), _ZERO))
     return RunBill(run_id=run.run_id, root=root, readings=tuple(readings), shares=tuple(shares))
-
-
-def _scaled(reading: Reading, billed: Decimal, basis: Basis) -> Reading:
-    """Return a reading of part of a device; ``divided``, so that it is not divided again."""
-    measured = reading.energy_j or Decimal(0)
-    factor = billed / measured if measured else Decimal(0)
-    times = float(factor)
-    return replace(
-        reading,
-        energy_j=billed,
-        method=f"{reading.method}; {times:.1%} of a shared device ({findings.SPLIT_BY[basis]})",
-        u_random_j=reading.u_random_j * times,
-        u_by_source_j={name: u * times for name, u in reading.u_by_source_j.items()},
-        low_j=None if reading.low_j is None else reading.low_j * times,
-        high_j=None if reading.high_j is None else reading.high_j * times,
-        dynamic_j=None if reading.dynamic_j is None else (reading.dynamic_j * factor).quantize(MICROJOULE),
-        divided=True,
-    )
 
 
 def _excesses(stretches: Sequence[Stretch]) -> list[Finding]:
@@ -352,4 +340,24 @@ def _excesses(stretches: Sequence[Stretch]) -> list[Finding]:
             basis=next((b for b in findings.WEAKEST_FIRST if any(s.basis == b for s in mine)), "whole"),
         )
         for device, mine in grouped.items()
+    ]
+
+
+def _inside(stretches: Sequence[Stretch]) -> list[Finding]:
+    """Say once a device that what it holds is billed to the runs that read that."""
+    grouped: dict[Device, list[tuple[Stretch, Held]]] = {}
+    for stretch in stretches:
+        if stretch.held is not None:
+            grouped.setdefault(stretch.device, []).append((stretch, stretch.held))
+    return [
+        findings.parts_of_a_whole(
+            component=device.component,
+            host=device.host_id,
+            wholes=[i for s, _ in found for i in s.run_ids],
+            parts=[i for _, held in found for i in held.run_ids],
+            held_j=sum((held.joules for _, held in found), _ZERO),
+            excess_j=sum((held.excess_j for _, held in found), _ZERO),
+            sure=all(held.sure for _, held in found),
+        )
+        for device, found in grouped.items()
     ]

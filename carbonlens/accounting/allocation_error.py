@@ -59,6 +59,8 @@ def _widened(reading: Reading, shares: Sequence[Share], source: str) -> Reading:
 def _sigma(share: Share) -> float:
     """Return one sigma of the division: none where the run had the whole device anyway."""
     split, billed, measured = float(share.split_j), float(share.billed_j), float(share.measured_j)
+    if share.held is not None:
+        measured -= float(share.held.joules)
     if share.basis in _HEADS:
         return split * _BY_HEADS
-    return split * _BY_EVIDENCE * max(1 - billed / measured, 0.0) if measured else 0.0
+    return split * _BY_EVIDENCE * max(1 - billed / measured, 0.0) if measured > 0 else 0.0

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
 from carbonlens.accounting.allocation_sweep import Basis
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.run import Run
 from carbonlens.domain.units import J_PER_KWH
 
 WEAKEST_FIRST: Final[tuple[Basis, ...]] = ("equal", "ranks", "cpu_time", "activity")
@@ -21,7 +19,6 @@ SPLIT_BY: Final[Mapping[Basis, str]] = {
     "equal": "in equal parts",
 }
 _MOST_NAMES: Final = 3
-_WHOLES: Final = frozenset({"wall", "total"})
 
 
 def billed_once(
@@ -54,36 +51,65 @@ def billed_once(
     )
 
 
-def whole_beside_parts(runs: Sequence[Run]) -> list[Finding]:
-    """On one host some runs count the whole machine while others count parts of it.
+def parts_of_a_whole(  # noqa: PLR0913  # the facts of one message, all by name
+    *,
+    component: str,
+    host: str,
+    wholes: Sequence[str],
+    parts: Sequence[str],
+    held_j: Decimal | int,
+    excess_j: Decimal | int,
+    sure: bool,
+) -> Finding:
+    """Some runs read the whole of a host while others read parts of it; each joule is billed once.
 
     Args:
-        runs: Root runs.
+        component: ``wall`` or ``total``.
+        host: Its id.
+        wholes: Runs that read the whole.
+        parts: Runs that read what lies inside.
+        held_j: What these are billed of the whole's energy.
+        excess_j: How much more than the whole they read, which contradicts it.
+        sure: Whether it is known that the parts lie inside.
     """
-    wholes: dict[str, list[Run]] = {}
-    parts: dict[str, list[Run]] = {}
-    for run in runs:
-        if run.host_id is None or run.start_us is None or run.end_us is None:
-            continue
-        components = {r.component for r in run.energy if r.devices or r.component in _WHOLES}
-        if components & _WHOLES:
-            wholes.setdefault(run.host_id, []).append(run)
-        elif components:
-            parts.setdefault(run.host_id, []).append(run)
-    found: list[Finding] = []
-    for host in sorted(wholes.keys() & parts.keys()):
-        doubled = _overlapped(parts[host], wholes[host])
-        if doubled:
-            found.append(_whole_beside_parts(host, doubled))
-    return found
+    what = "whole machine" if component == "wall" else "whole module"
+    both = (
+        f"the {what} of host {host} was read by {named(wholes)}, and devices of it by runs that "
+        f"overlap ({named(parts)}): {_kwh(held_j)} of the {component} reading is billed to those, "
+        "the rest to the former"
+    )
+    if excess_j:
+        return Finding(
+            code="CL327",
+            severity="warning",
+            message=f"{both}; but the parts read {_kwh(excess_j)} more than the whole: a meter is wrong",
+            mend="calibrate one meter against the other (`carbonlens calibrate`), or use one for all runs",
+            subject=host,
+        )
+    if not sure:
+        return Finding(
+            code="CL326",
+            severity="warning",
+            message=f"{both}; nothing says that the {component} reading includes those devices: its "
+            "interval holds both cases",
+            mend="measure all runs of a host with the same sensors",
+            subject=host,
+        )
+    return Finding(code="CL325", severity="info", message=both, subject=host)
 
 
-def _whole_beside_parts(host: str, doubled: Sequence[str]) -> Finding:
+def whole_beside_parts(host: str, run_ids: Sequence[str]) -> Finding:
+    """Runs whose readings include more than those of the whole machine, cooling for one.
+
+    Args:
+        host: Its id.
+        run_ids: These runs.
+    """
     return Finding(
         code="CL324",
         severity="warning",
-        message=f"runs that read devices of host {host} ({named(doubled)}) overlap others that read the "
-        "whole machine: their joules stand in both, and a total over them counts them twice",
+        message=f"runs whose energy includes more than the machine's own ({named(run_ids)}) overlap others "
+        f"that read all of host {host}: their joules stand in both, and a total over them counts them twice",
         mend="measure all runs of a host with the same sensors",
         subject=host,
     )
@@ -98,23 +124,6 @@ def named(run_ids: Sequence[str]) -> str:
     once = list(dict.fromkeys(run_ids))
     shown = ", ".join(once[:_MOST_NAMES])
     return shown if len(once) <= _MOST_NAMES else f"{shown} and {len(once) - _MOST_NAMES} more"
-
-
-def _overlapped(parts: Sequence[Run], wholes: Sequence[Run]) -> list[str]:
-    """Return the runs of ``parts`` whose window overlaps one of ``wholes``."""
-    merged: list[list[int]] = []
-    for start, end in sorted((r.start_us or 0, r.end_us or 0) for r in wholes):
-        if merged and start <= merged[-1][1]:
-            merged[-1][1] = max(merged[-1][1], end)
-        else:
-            merged.append([start, end])
-    starts = [m[0] for m in merged]
-    found = []
-    for run in parts:
-        before = bisect_left(starts, run.end_us or 0) - 1
-        if before >= 0 and merged[before][1] > (run.start_us or 0):
-            found.append(run.run_id)
-    return sorted(found)
 
 
 def _kwh(joules: Decimal | int) -> str:

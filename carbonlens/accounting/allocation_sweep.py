@@ -12,6 +12,9 @@ the weighted mean of what the runs themselves read, and it is divided
 
 Running integrals make it O(n log n): a run's part is the difference of an integral
 between its end and its start.
+
+Of a device that holds others, what runs are billed of those is taken off first
+(``allocation_contents``); only the rest is divided.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from carbonlens.accounting.allocation_bounds import Piece, apportion, bounds, exact
+from carbonlens.accounting.allocation_course import Course
 from carbonlens.domain.units import US_PER_HOUR
 
 Basis: TypeAlias = Literal["whole", "activity", "cpu_time", "ranks", "equal"]
@@ -36,6 +40,7 @@ _ONE: Final = Decimal(1)
 _END: Final = -1
 _NEXT: Final = 0
 _START: Final = 1
+_MARK: Final = 2
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
@@ -86,32 +91,43 @@ class Divided(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         claims: In time order.
-        portions: One a claim; with ``unattributed_j`` their sum is ``energy_j``.
+        portions: One a claim; with ``unattributed_j`` and ``held_j`` their sum is
+            ``energy_j``.
         energy_j: The device's own energy in the stretch.
+        held_j: Part of it that is billed as that of devices inside it.
+        billed, idle: What runs are billed and what they are not, piece by piece in
+            time order; empty unless asked for.
     """
 
     claims: tuple[Claim, ...]
     portions: tuple[Portion, ...]
     energy_j: Decimal
     unattributed_j: Decimal
+    held_j: Decimal = _ZERO
+    billed: tuple[Piece, ...] = ()
+    idle: tuple[Piece, ...] = ()
 
 
-def divide(claims: Sequence[Claim]) -> Iterator[Divided]:
+def divide(
+    claims: Sequence[Claim], contents: Course | None = None, *, traced: bool = False
+) -> Iterator[Divided]:
     """Yield each stretch of overlapping claims on one device, divided.
 
     Args:
         claims: All claims on the device, in any order.
+        contents: What is billed of devices inside it, over time.
+        traced: Whether to tell when energy was billed and when not.
     """
     group: list[Claim] = []
     end = 0
     for claim in sorted(claims, key=lambda c: (c.start_us, c.end_us, c.run_id)):
         if group and claim.start_us >= end:
-            yield _divided(group)
+            yield _divided(group, contents, traced=traced)
             group = []
         end = max(end, claim.end_us) if group else claim.end_us
         group.append(claim)
     if group:
-        yield _divided(group)
+        yield _divided(group, contents, traced=traced)
 
 
 def pieces_of(claim: Claim) -> list[Piece]:
@@ -142,22 +158,43 @@ def pieces_of(claim: Claim) -> list[Piece]:
     return pieces
 
 
-def _divided(claims: Sequence[Claim]) -> Divided:
-    if len(claims) == 1 and claims[0].share in (None, 1):
+def _divided(claims: Sequence[Claim], contents: Course | None, *, traced: bool) -> Divided:
+    first, last = claims[0].start_us, max(c.end_us for c in claims)
+    inside = contents if contents is not None and contents.between(first, last) > 0 else None
+    pieces = [pieces_of(c) for c in claims]
+    if len(claims) == 1 and claims[0].share in (None, 1) and inside is None:
         energy = claims[0].energy_j
         portion = Portion(billed_j=energy, alone_j=energy, guessed_j=_ZERO, basis="whole")
-        return Divided(tuple(claims), (portion,), energy, _ZERO)
-    pieces = [pieces_of(c) for c in claims]
+        return Divided(tuple(claims), (portion,), energy, _ZERO, billed=tuple(pieces[0]) if traced else ())
     sweep = _Sweep(claims, pieces)
     sweep.go()
     least, most = bounds([p for of_claim in pieces for p in of_claim])
     energy = min(max(sweep.energy, least), most)
     scale = energy / sweep.energy if sweep.energy else _ZERO
-    energy = exact(energy)
+    energy = rest = exact(energy)
+    if inside is not None:
+        rest = exact(max(energy - inside.between(first, last), _ZERO))
+        sweep = _Sweep(claims, pieces, inside=inside, scale=scale)
+        sweep.go()
+        scale = rest / sweep.energy if sweep.energy else _ZERO
     raw = [t.sum * scale for t in sweep.taken]
-    *billed, idle = apportion([*raw, sweep.idle * scale], energy)
+    *billed, idle = apportion([*raw, sweep.idle * scale], rest)
     portions = tuple(_portion(c, t, b, scale) for c, t, b in zip(claims, sweep.taken, billed, strict=True))
-    return Divided(tuple(claims), portions, energy, idle)
+    return Divided(
+        tuple(claims),
+        portions,
+        energy,
+        idle,
+        held_j=energy - rest,
+        billed=_scaled([(a, b, j - i) for a, b, j, i in sweep.trace], rest - idle) if traced else (),
+        idle=_scaled([(a, b, i) for a, b, _, i in sweep.trace], idle) if traced else (),
+    )
+
+
+def _scaled(pieces: Sequence[Piece], total: Decimal) -> tuple[Piece, ...]:
+    """Return the pieces that are not empty, with that sum."""
+    whole = sum((j for _, _, j in pieces), _ZERO)
+    return tuple((a, b, j * total / whole) for a, b, j in pieces if j > 0) if whole > 0 else ()
 
 
 @dataclass(slots=True)
@@ -211,10 +248,17 @@ class _Job:
 
 @dataclass(slots=True)
 class _Sweep:
-    """The running integrals of one stretch, and who is active."""
+    """The running integrals of one stretch, and who is active.
+
+    ``inside`` is taken off the device's energy times ``scale``, segment by segment.
+    ``trace`` is a row a segment: its start and end, energy, and what of it is nobody's.
+    """
 
     claims: Sequence[Claim]
     pieces: Sequence[Sequence[Piece]]
+    inside: Course | None = None
+    scale: Decimal = _ONE
+    trace: list[tuple[int, int, Decimal, Decimal]] = field(default_factory=list)
     energy: Decimal = _ZERO
     idle: Decimal = _ZERO
     taken: list[_Taken] = field(default_factory=list)
@@ -226,6 +270,7 @@ class _Sweep:
     _shares: Decimal = _ZERO
     _unknowing: int = 0
     _without_cpu: int = 0
+    _with_cpu: int = 0
     _cpu: Decimal = _ZERO
     # Integrals: joules a claim of weight one took since the stretch began.
     _alone_j: Decimal = _ZERO
@@ -245,11 +290,17 @@ class _Sweep:
             edges += [(claim.end_us, _END, i, 0), (claim.start_us, _START, i, 0)]
             edges += [(parts[k][0], _NEXT, i, k) for k in range(1, len(parts))]
         edges.sort()
+        if self.inside is not None:
+            # What is left of a device is not even where what lies inside is not.
+            edges += [(t, _MARK, 0, 0) for t in self.inside.marks(edges[0][0], edges[-1][0])]
+            edges.sort()
         now = edges[0][0]
         for at, kind, i, k in edges:
             if at > now:
-                self._advance(at - now)
+                self._advance(now, at)
                 now = at
+            if kind == _MARK:
+                continue
             if kind == _NEXT:
                 self._weigh(i, k - 1, -1)
                 self._weigh(i, k, 1)
@@ -257,10 +308,17 @@ class _Sweep:
                 self._weigh(i, 0 if kind == _START else -1, kind)
                 self._step(i, kind)
 
-    def _advance(self, length_us: int) -> None:
+    def _advance(self, start_us: int, end_us: int) -> None:
         """Give out the device's energy in one segment."""
-        joules = self._weighted_power / self._weight * length_us
+        joules = self._weighted_power / self._weight * (end_us - start_us)
+        if self.inside is not None:
+            joules = max(joules * self.scale - self.inside.between(start_us, end_us), _ZERO)
         self.energy += joules
+        before = self.idle
+        self._give(joules)
+        self.trace.append((start_us, end_us, joules, self.idle - before))
+
+    def _give(self, joules: Decimal) -> None:
         if self._active == 1 and not self._knowing:
             self._alone_j += joules
             return
@@ -269,7 +327,7 @@ class _Sweep:
         rest = joules - joules * self._shares / over
         if not self._unknowing:
             self.idle += rest
-        elif not self._without_cpu and self._cpu > 0:
+        elif self._with_cpu and not self._without_cpu:
             self._cpu_j += rest / self._cpu
         else:
             self._equal_j += rest / self._present
@@ -298,7 +356,9 @@ class _Sweep:
         if claim.cpu_per_us is None:
             self._without_cpu += sign
         else:
-            self._cpu += claim.cpu_per_us * sign
+            self._with_cpu += sign if claim.cpu_per_us > 0 else 0
+            # What rounding leaves of a sum whose terms are all gone is no CPU time to divide by.
+            self._cpu = self._cpu + claim.cpu_per_us * sign if self._with_cpu else _ZERO
             taken.cpu_time += claim.cpu_per_us * self._cpu_j * -sign
         self._count(claim, sign)
         if claim.job is None:

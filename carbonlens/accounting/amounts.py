@@ -148,7 +148,7 @@ def _emissions(
             ),
         )
     rate = _exact_or(factor.value_kg_per_kwh, factor.u_relative, factor.factor_id, "kg/kWh")
-    return propagate(formulas.emissions_kg, facility, rate, "kg"), ()
+    return _priced(formulas.emissions_kg, facility, rate, "kg"), ()
 
 
 def _embodied(core_hours: Estimate | None, embodied: Embodied | None) -> tuple[Estimate, tuple[Finding, ...]]:
@@ -161,6 +161,9 @@ def _embodied(core_hours: Estimate | None, embodied: Embodied | None) -> tuple[E
                 severity="info",
             ),
         )
+    rate = _exact_or(embodied.value_kg_per_core_hour, embodied.u_relative, embodied.factor_id, "kg/core_hour")
+    if rate.value == 0:
+        return _nothing("kg"), ()
     if core_hours is None or core_hours.value is None:
         return unknown("kg"), (
             _finding(
@@ -169,7 +172,6 @@ def _embodied(core_hours: Estimate | None, embodied: Embodied | None) -> tuple[E
                 "record CPU time with the runs",
             ),
         )
-    rate = _exact_or(embodied.value_kg_per_core_hour, embodied.u_relative, embodied.factor_id, "kg/core_hour")
     return propagate(formulas.embodied_kg, core_hours, rate, "kg"), ()
 
 
@@ -209,7 +211,7 @@ def _electricity(
             ),
         )
     rate = _exact_or(float(price.amount), price.u_relative, price.price_id, f"{currency}/kWh")
-    return propagate(formulas.electricity_cost, facility, rate, currency), ()
+    return _priced(formulas.electricity_cost, facility, rate, currency), ()
 
 
 def _machine(
@@ -223,6 +225,9 @@ def _machine(
                 "state a price per core hour; 0 where the machine costs nothing more",
             ),
         )
+    rate = _exact_or(float(price.amount), price.u_relative, price.price_id, f"{currency}/core_hour")
+    if rate.value == 0:
+        return _nothing(currency), ()
     if core_hours is None or core_hours.value is None:
         return unknown(currency), (
             _finding(
@@ -231,8 +236,16 @@ def _machine(
                 "record CPU time with the runs",
             ),
         )
-    rate = _exact_or(float(price.amount), price.u_relative, price.price_id, f"{currency}/core_hour")
     return propagate(formulas.machine_cost, core_hours, rate, currency), ()
+
+
+def _priced(formula: Callable[[Any, Any], Any], quantity: Estimate, rate: Estimate, unit: str) -> Estimate:
+    """Return a quantity at a rate; at a rate of zero any quantity amounts to nothing, known or not."""
+    return _nothing(unit) if rate.value == 0 else propagate(formula, quantity, rate, unit)
+
+
+def _nothing(unit: str) -> Estimate:
+    return Estimate(value=0.0, unit=unit, bounds=(0.0, 0.0))
 
 
 def _exact_or(value: float, u_relative: float, source: str, unit: str) -> Estimate:

@@ -33,6 +33,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
         drift_p: Two-sided p of "no drift", unadjusted.
         outlier_rounds: Numbers of rounds that do not belong to the others. They
             are counted all the same.
+        is_disturbed: An arm has no round of a quiet machine, so there is no verdict.
     """
 
     reference: str
@@ -46,6 +47,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     drift_per_round: float | None = None
     drift_p: float | None = None
     outlier_rounds: tuple[int, ...] = ()
+    is_disturbed: bool = False
 
 
 class Amounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +97,9 @@ class ArmMetrics(msgspec.Struct, frozen=True, kw_only=True):
             the steady state. It is counted all the same.
         dynamic_per_unit_j: Energy above the share of idle power, where every
             reading tells it; evidence beside the energy that is compared.
+        power_w: Mean power over the rounds' windows, at the boundary of the energy.
+        peak_memory_bytes: Largest resident memory, with its range over the rounds.
+        throttled_s: Longest time that heat slowed a device in a round, where told.
     """
 
     energy_per_unit_j: Estimate
@@ -113,6 +118,9 @@ class ArmMetrics(msgspec.Struct, frozen=True, kw_only=True):
     energy_by_round_j: tuple[float, ...]
     first_round: Estimate | None = None
     dynamic_per_unit_j: Estimate | None = None
+    power_w: Estimate | None = None
+    peak_memory_bytes: Estimate | None = None
+    throttled_s: float | None = None
 
 
 class BreakEven(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,6 +224,24 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
     leave_one_out: Amounts | None = None
     order_range: OrderRange | None = None
 
+    @property
+    def joules_say(self) -> str | None:
+        """What the step does by its joules where its verdict says the opposite, in a verb.
+
+        ``costs``, ``saves``, or ``may cost``, ``may save`` where the interval of its part
+        holds zero; ``None`` where both agree, or one of them says nothing.
+        """
+        part = self.attribution or self.would_have
+        saved = None if part is None else part.energy_j
+        if saved is None or not saved.value:
+            return None
+        loses = saved.value < 0
+        if self.verdict != ("better" if loses else "worse"):
+            return None
+        is_sure = saved.low is not None and saved.high is not None and (saved.high < 0 or saved.low > 0)
+        verb = "cost" if loses else "save"
+        return f"{verb}s" if is_sure else f"may {verb}"
+
 
 AttributionMethod = Literal["ladder", "shapley", "shapley_estimate", "order_mean"]
 """How a saving is divided among steps: along the accepted path; by Shapley value over a
@@ -242,6 +268,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         break_even: One entry a measure, over the whole accepted path.
         attribution_method: How ``attribution`` of the steps was made; ``None``
             where there is none.
+        total_gates: Gates of what ``total`` is the saving of: the path's end, or
+            a lattice's full set.
+        total_decision: On it as a whole; ``None`` when nothing is adopted, or the
+            full set was not measured.
         orders: Lattice: coverage of the orders.
         pareto: All arms by quality, energy and latency; empty without two measures.
     """
@@ -264,6 +294,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     environment: tuple[tuple[str, str], ...] = ()
     total_effect: Effect | None = None
+    total_gates: tuple[GateResult, ...] = ()
+    total_decision: Decision | None = None
     attribution_method: AttributionMethod | None = None
     orders: Orders | None = None
     pareto: tuple[ParetoPoint, ...] = ()

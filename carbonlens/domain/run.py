@@ -12,6 +12,7 @@ from carbonlens.domain.estimate import Estimate, add, unknown
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.latency import Latency
 from carbonlens.domain.money import Money
+from carbonlens.domain.trace import Trace
 from carbonlens.domain.units import Boundary, Grade, IdleConvention, Role, RunStatus, State
 
 SCHEMA_VERSION: Final = 1
@@ -101,14 +102,14 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
         n: Number of examples it rests on.
         outcomes_sha256: Hash of the sidecar with per-example outcomes, which
             allows a paired comparison.
-        higher_is_better: Direction.
+        higher_is_better: Direction; ``None`` when nobody says which is better.
     """
 
     name: str
     value: float | None
     n: int | None = None
     outcomes_sha256: str | None = None
-    higher_is_better: bool = True
+    higher_is_better: bool | None = True
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,6 +182,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         cost: Cost the source itself states.
         emissions_reported_kg: Emissions the source itself states: evidence
             only, the ledger recomputes them.
+        trace: File that holds every reading; ``None`` where none was asked for.
     """
 
     run_id: str
@@ -225,6 +227,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     origin: Origin | None = None
     supersedes: str | None = None
     findings: tuple[Finding, ...] = ()
+    trace: Trace | None = None
 
     @property
     def total_energy(self) -> Estimate:

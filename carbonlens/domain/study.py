@@ -13,6 +13,19 @@ from carbonlens.domain.factor import Vector
 GateKind = Literal["max_loss", "max_value", "min_value", "min_retention", "max_ratio"]
 IntervalMethod = Literal["t", "bca", "exact"]
 
+LATENCIES: Final = ("latency_p50_ms", "latency_p95_ms", "latency_p99_ms")
+SHORT_METRICS: Final[Mapping[str, str]] = {
+    "latency": "latency_p95_ms",
+    "latency_p50": "latency_p50_ms",
+    "latency_p95": "latency_p95_ms",
+    "latency_p99": "latency_p99_ms",
+    "size": "model_bytes",
+    "memory": "peak_memory_bytes",
+    "power": "power_w",
+    "throughput": "throughput_per_s",
+}
+"""Metrics by the short names that a gate or a condition may give them."""
+
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """A condition a step must meet besides saving energy.
@@ -147,8 +160,9 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
         volume_period: Words for that volume's period, for example ``a year``.
         adjustments: Routine adjustments between arms.
         interval: How a ratio's interval is made: Student's t; ``bca`` for the
-            seeded bootstrap, from 20 rounds on; ``exact`` for every resample, up
-            to 10 rounds. p values are Student's in any case.
+            seeded bootstrap, from 20 rounds on. ``exact`` (every resample, up to 10
+            rounds) is too narrow for a verdict, which rests on Student's t there.
+            p values are Student's in any case.
         is_sequential: The scatter of the rounds decided how many were measured
             (``bench``); intervals are a little wider then, to keep their rates.
         select: Which runs of the ledger belong to the study; those that carry its

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from carbonlens._version import __version__
+from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
@@ -99,6 +100,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
         driver: Version of the driver then; ``None`` where there is none.
         calibration: Line and lag, of a device whose power is read.
         curves: Of the machine, at most one a boundary.
+        run_id: The run whose trace it was made from; ``None`` where it was measured for itself.
     """
 
     device: str
@@ -111,6 +113,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     curves: tuple[MachineCurve, ...] = ()
     carbonlens: str = __version__
     schema: str = _SCHEMA
+    run_id: str | None = None
 
 
 class Found(NamedTuple):
@@ -212,9 +215,16 @@ def remove(path: Path) -> None:
         ) from error
 
 
-def against(taken_us: int, meter: str) -> str:
-    """Return how a calibration is named in a method, for example in a run's provenance."""
-    return f"calibrated {datetime.fromtimestamp(taken_us / US_PER_S, tz=UTC):%Y-%m-%d} against {meter}"
+def against(taken_us: int, meter: str, run_id: str | None = None) -> str:
+    """Return how a calibration is named in a method, for example in a run's provenance.
+
+    Args:
+        taken_us: When it was made, UTC.
+        meter: What it was compared with.
+        run_id: The run whose trace it was made from; its end is named, as `runs` lists it.
+    """
+    said = f"calibrated {datetime.fromtimestamp(taken_us / US_PER_S, tz=UTC):%Y-%m-%d} against {meter}"
+    return said if run_id is None else f"{said} in run {run_id[-12:]}"
 
 
 def _read(path: Path) -> Found:
@@ -225,7 +235,7 @@ def _read(path: Path) -> Found:
     except OSError as error:
         return Found(finding=_damaged(path, error.strerror or str(error)))
     try:
-        stored = msgspec.json.decode(content, type=Stored)
+        stored = decode_json(content, Stored)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Found(finding=_damaged(path, str(error)))
     if stored.schema != _SCHEMA:
@@ -245,9 +255,14 @@ def _damaged(path: Path, reason: str) -> Finding:
     )
 
 
+def is_one_everywhere(device: str) -> bool:
+    """Tell whether a device's id is its own on whatever machine it is: it holds a UUID."""
+    return _UUID.search(device) is not None
+
+
 def _file_name(device: str) -> str:
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", device).lstrip(".")
-    place = "" if _UUID.search(device) else f"-{this_host().machine}"
+    place = "" if is_one_everywhere(device) else f"-{this_host().machine}"
     # Two names that differ in nothing but what was replaced are still two devices.
     if plain != device:
         plain += f"-{sha256_hex(device.encode())[:8]}"

@@ -72,7 +72,7 @@ def applied(
             channels.append(channel)
             continue
         notes += doubts(stored, now_us, driver)
-        named.append((channel.device, against(stored.taken_us, stored.meter)))
+        named.append((channel.device, against(stored.taken_us, stored.meter, stored.run_id)))
         channels.append(_calibrated(info, channel, stored, stored.calibration))
     said = [text if len(info.channels) == 1 else f"{device} {text}" for device, text in named]
     method = "; ".join((info.method, *said))

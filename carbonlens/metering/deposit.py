@@ -11,10 +11,11 @@ import msgspec
 
 from carbonlens.domain.run import Run
 from carbonlens.errors import CarbonlensError, RecordError
-from carbonlens.ledger.location import state_dir
+from carbonlens.ledger.location import address_of, is_address, state_dir
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering import findings
 from carbonlens.metering.host import new_run_id
+from carbonlens.metering.threads import start_beside
 from carbonlens.metering.wording import error_text
 
 
@@ -34,6 +35,9 @@ class Deposit(msgspec.Struct, frozen=True, kw_only=True):
     unstorable: bool = False
 
 
+UPLOAD_WAIT_S: Final = 5.0
+"""Longest that the end of a run waits for a ledger behind an address; it was asked for by name."""
+
 UNENCODABLE: Final = (TypeError, ValueError, OverflowError)
 """What encoding raises over a value that JSON cannot hold, and dates over an impossible one."""
 
@@ -49,6 +53,8 @@ def deposit(run: Run, ledger: Path) -> Deposit:
         ledger: The folder it is meant for.
     """
     try:
+        if is_address(ledger):
+            return _deposit_behind(run, ledger)
         return Deposit(run=_append(run, ledger), ledger=ledger)
     except UNENCODABLE as error:
         fault = f"the record cannot be written: {error_text(error)}"
@@ -63,10 +69,40 @@ def deposit(run: Run, ledger: Path) -> Deposit:
         return Deposit(run=run, ledger=None, fault=f"{fault}; {_reason(error)}")
 
 
+def _deposit_behind(run: Run, ledger: Path) -> Deposit:
+    """Keep the run on this host, then send it; a network that is slow never holds the user's job.
+
+    Raises:
+        CarbonlensError, OSError: If this host cannot keep it.
+    """
+    from carbonlens.ledger import outbox
+
+    address = address_of(ledger)
+    place = outbox.folder_of(address)
+    kept = _append(run, place)
+    faults: list[str] = []
+
+    def send() -> None:
+        try:
+            outbox.send(address)
+        except Exception as error:  # noqa: BLE001  # law 8: file systems raise families of errors of their own
+            faults.append(_said(error))
+
+    thread = start_beside(send, "carbonlens-upload")
+    thread.join(UPLOAD_WAIT_S)
+    if thread.is_alive():
+        faults.append(f"{address}: no answer within {UPLOAD_WAIT_S:g} s")
+    if not faults:
+        return Deposit(run=kept, ledger=ledger)
+    fault = f"{faults[0]}; the next command with this ledger sends it"
+    return Deposit(run=kept, ledger=place, fault=fault)
+
+
 def deposit_outcomes(outcomes: Sequence[int], ledger: Path) -> str | None:
     """Store per-example outcomes beside the runs; ``None`` when no place takes them."""
     try:
-        return Ledger(ledger).add_outcomes(outcomes)
+        # To be sent with the run that names them.
+        return Ledger(_waiting_place(ledger) if is_address(ledger) else ledger).add_outcomes(outcomes)
     except (CarbonlensError, OSError):
         pass
     try:
@@ -89,7 +125,13 @@ def is_recorded(run_id: str, ledger: Path) -> bool:
 
     Raises:
         OSError: If the ledger cannot be read.
+
+    Of a ledger behind an address it is what this host sent or has yet to send.
     """
+    if is_address(ledger):
+        from carbonlens.ledger import outbox
+
+        return outbox.holds(address_of(ledger), run_id)
     return Ledger(ledger).holds(run_id)
 
 
@@ -101,6 +143,16 @@ def _append(run: Run, ledger: Path) -> Run:
         run = msgspec.structs.replace(run, run_id=renamed, supersedes=run.run_id)
         Ledger(ledger).append(run)
     return run
+
+
+def _waiting_place(ledger: Path) -> Path:
+    from carbonlens.ledger import outbox
+
+    return outbox.folder_of(address_of(ledger))
+
+
+def _said(error: Exception) -> str:
+    return _reason(error) if isinstance(error, CarbonlensError | OSError) else error_text(error)
 
 
 def _reason(error: CarbonlensError | OSError) -> str:

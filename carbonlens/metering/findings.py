@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 
 
@@ -87,7 +88,7 @@ def journal_damaged(lines: int) -> Finding:
     return Finding(
         code="CL107",
         severity="warning",
-        message=f"{lines} damaged line(s) of the journal were left out",
+        message=f"{counted(lines, 'damaged line')} of the journal left out",
         mend="check the disk if it happens again",
     )
 
@@ -108,7 +109,7 @@ def processes_outlived(count: int) -> Finding:
     return Finding(
         code="CL109",
         severity="info",
-        message=f"{count} process(es) went on after the command: counted up to its end",
+        message=f"{counted(count, 'process', 'processes')} went on after the command: counted up to its end",
         mend="keep the work in the foreground to count all of it",
     )
 
@@ -119,7 +120,7 @@ def record_ignored(what: str, reason: str) -> Finding:
         code="CL110",
         severity="warning",
         message=f"{what} was not recorded: {reason}",
-        mend="pass numbers of the documented kind",
+        mend="the documentation of the call says what it takes: help(carbonlens.track)",
         subject=what,
     )
 

@@ -15,7 +15,7 @@ import os
 import resource
 import threading
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -23,12 +23,14 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.domain.decoding import json_decoder
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.latency import Latency
 from carbonlens.domain.run import Quality, Run
 from carbonlens.metering.host import process_start_ticks, this_host
 from carbonlens.metering.sealing import Sample
 from carbonlens.metering.sensors import SensorInfo
+from carbonlens.metering.trace_target import TraceTarget
 
 SUFFIX: Final = ".jsonl"
 _PREFIX: Final = b'{"crc":"'
@@ -57,6 +59,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header"):
         ledger: Folder the run is meant for.
         run: What is known from the start, with status ``running``.
         unmeasured: Accelerators present that no sensor reads.
+        trace: File that the readings go to when the run is sealed, if any.
     """
 
     version: int = VERSION
@@ -65,6 +68,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header"):
     run: Run
     sensors: tuple[SensorInfo, ...]
     unmeasured: tuple[str, ...] = ()
+    trace: TraceTarget | None = None
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -130,6 +134,7 @@ class JournalWriter:
         content = encode_header(header)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = threading.Lock()
+        self._identity: tuple[int, int] | None = None
         self.path = folder / f"{header.run.run_id}{SUFFIX}"
         hidden = folder / f".{header.run.run_id}{SUFFIX}"
         # Error texts and tags are the user's own: nobody else reads them.
@@ -137,6 +142,7 @@ class JournalWriter:
             hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600
         )
         try:
+            self._identity = _identity(self._handle)
             _leave_enough(self._handle)
             _write_all(self._handle, content)
             hidden.rename(self.path)
@@ -155,7 +161,21 @@ class JournalWriter:
         line = encode_line(look)
         with self._lock:
             if self._handle is not None:
+                self._refuse_another_file()
                 _write_all(self._handle, line)
+
+    def _refuse_another_file(self) -> None:
+        """See that the number is still our file's.
+
+        A program that closes all files it does not know (daemons do) gives the number to
+        another one, which is not ours to write to or to close.
+
+        Raises:
+            OSError: If it is not.
+        """
+        if self._handle is not None and _identity(self._handle) != self._identity:
+            self._handle = None
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
     def sync(self) -> None:
         """Have the kernel put what was written on the disk.
@@ -164,6 +184,7 @@ class JournalWriter:
             OSError: If the disk is gone.
         """
         with self._lock:
+            self._refuse_another_file()
             # Of its own, so that neither a writer nor a close waits for the disk.
             handle = None if self._handle is None else os.dup(self._handle)
         if handle is not None:
@@ -182,7 +203,7 @@ class JournalWriter:
             return
         try:
             handle, self._handle = self._handle, None
-            if handle is not None:
+            if handle is not None and _identity(handle) == self._identity:
                 os.close(handle)
         finally:
             self._lock.release()
@@ -211,6 +232,15 @@ def this_writer() -> Writer:
     )
 
 
+def _identity(handle: int) -> tuple[int, int] | None:
+    """Return device and inode of an open file; ``None`` of a number that is not open."""
+    try:
+        found = os.fstat(handle)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _leave_enough(handle: int) -> None:
     """Raise OSError when half the files that this process may open are open: the rest are the work's.
 
@@ -223,14 +253,14 @@ def _leave_enough(handle: int) -> None:
 
 def _write_all(handle: int, content: bytes) -> None:
     """Write everything: a disk that is nearly full takes a part first, and refuses the rest."""
-    while content:
-        content = content[os.write(handle, content) :]
+    while (written := os.write(handle, content)) < len(content):
+        content = content[written:]
 
 
 def encode_line(record: Header | Look) -> bytes:
     """Return one line of the journal, newline included."""
     body = msgspec.json.encode(record)
-    return b"%s%08x%s%s}\n" % (_PREFIX, zlib.crc32(body), _MIDDLE, body)
+    return b'{"crc":"%08x","line":%b}\n' % (zlib.crc32(body), body)
 
 
 def encode_header(header: Header) -> bytes:
@@ -282,6 +312,19 @@ def read_header(path: Path) -> Header | None:
     return None
 
 
+def samples_of(path: Path) -> Iterator[Sample]:
+    """Yield a journal's sound samples in the order they were written, one at a time.
+
+    Raises:
+        OSError: If the file cannot be read.
+    """
+    with path.open("rb") as stream:
+        for line in stream:
+            record = decode_line(line.rstrip(b"\n"))
+            if isinstance(record, Look):
+                yield record.sample
+
+
 def parse(lines: Iterable[bytes]) -> Journal:
     """Read a journal's lines; damaged ones are counted and left out."""
     header: Header | None = None
@@ -306,4 +349,4 @@ def parse(lines: Iterable[bytes]) -> Journal:
 @cache
 def _decoder() -> msgspec.json.Decoder[Header | Look]:
     # Made on first use: it looks into every record type, which writers do without.
-    return msgspec.json.Decoder(Header | Look)
+    return json_decoder(Header | Look)

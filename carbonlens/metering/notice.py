@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from carbonlens.ledger.location import address_of, is_address
 from carbonlens.metering.deposit import Deposit
 
 _told: set[Path | str] = set()
@@ -15,8 +16,9 @@ def tell_fault(stored: Deposit, wanted: Path) -> None:
     if stored.fault is None or wanted in _told:
         return
     _told.add(wanted)
+    name = address_of(wanted) if is_address(wanted) else wanted
     where = f"kept in {stored.ledger}" if stored.ledger is not None else "not kept"
-    tell(f"the ledger {wanted} could not be written ({stored.fault}); run {where}")
+    tell(f"the ledger {name} could not be written ({stored.fault}); run {where}")
 
 
 def tell_misplaced(fault: str, stored: Deposit) -> None:

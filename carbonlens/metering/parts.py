@@ -172,6 +172,7 @@ def _on_curve(info: SensorInfo, channel: Channel, gain: Gained, curve: CpuCurve)
         component=channel.component,
         energy_j=energy.energy_j,
         dynamic_j=energy.dynamic_j,
+        idle="reserved",
         boundary=info.boundary,
         grade=info.grade,
         method=info.method,
@@ -201,6 +202,7 @@ def _measured(
         devices=(channel.device,),
         covered_s=gain.covered_s,
         own_share=share,
+        idle="reserved",
     )
     return reading if channel.part is None else _divided(reading, channel, channel.part, share)
 

@@ -107,16 +107,19 @@ class PatientSensor:
         Raises:
             OSError: If an earlier reading hangs still, or the sensor's own reading failed.
         """
-        self._refuse_if_held()
-        begin = self._here_since = time.monotonic()
+        pending = self._pending
+        if self._here_since is not None or (pending is not None and not pending.done.is_set()):
+            self._refuse_if_held()
+        begin_ns = time.monotonic_ns()
+        self._here_since = begin_ns / 1e9
         try:
             values = self._sensor.read(edge=False)
         finally:
             self._here_since = None
-            end = time.monotonic()
-            if end - begin > self._wait_s:
+            end_ns = time.monotonic_ns()
+            if end_ns - begin_ns > self._wait_s * 1e9:
                 self.stalled = True
-        self.read_at_ns = round((begin + end) / 2 * 1e9)
+        self.read_at_ns = (begin_ns + end_ns) // 2
         return values
 
     def close(self) -> None:

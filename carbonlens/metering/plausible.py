@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.metering.sensors import Channel, SensorInfo
 
@@ -75,7 +76,7 @@ def no_possible_reading(refused: int) -> Finding:
         refused: How many there were.
     """
     return _at_fault(
-        f"{refused} readings, none of them what a device of its kind can draw: they are at fault"
+        f"{counted(refused, 'reading')}, none of them what a device of its kind can draw: they are at fault"
     )
 
 

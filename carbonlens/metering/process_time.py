@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from carbonlens.metering.childless import is_childless
 from carbonlens.metering.host import START_FIELD, stat_fields
 
 _PROC: Final = Path("/proc")
@@ -35,8 +36,16 @@ _PARENT_FIELD: Final = 1
 _SESSION_FIELD: Final = 3
 
 
-class _Process(NamedTuple):
-    """A descendant as it was seen: what it used, and how much of that its own children had."""
+class Process(NamedTuple):
+    """A process as it was seen.
+
+    Attributes:
+        start: When it started, in clock ticks since boot; with the pid it names a process.
+        parent: Pid of its parent; 0 for one that is not visible from here.
+        used_s: CPU seconds of its own and of the children it has waited for.
+        waited_s: Those of the children alone.
+        session: Pid of its session's leader.
+    """
 
     start: bytes
     parent: int
@@ -96,6 +105,21 @@ def wait_left_out(pid: int) -> int | None:
     return os.waitstatus_to_exitcode(status)
 
 
+def left_out() -> frozenset[int]:
+    """Return the children that are no part of the work and live; each leads a session of its own."""
+    return frozenset(_LEFT_OUT.pids)
+
+
+def left_out_s() -> float:
+    """Return CPU seconds of the children that were no part of the work and were waited for."""
+    return _LEFT_OUT.used_s
+
+
+def own_s() -> float:
+    """Return CPU seconds of this process without its children."""
+    return _rusage_s(resource.RUSAGE_SELF)
+
+
 def _waited_for_s() -> float:
     """Return CPU seconds of the children that were waited for and that do the work."""
     with _LEFT_OUT.lock:
@@ -121,9 +145,19 @@ class TreeClock:
         self._next_walk = 0.0
         # A wrapper is no part of the work, and knows of it by walking alone.
         self._rest_s = _WALK_REST_S if include_self else 0.0
-        self._seen: dict[int, _Process] = {}
+        self._seen: dict[int, Process] = {}
         self._seen_waited_s = 0.0
         self._left_s = 0.0
+
+    @property
+    def include_self(self) -> bool:
+        """Whether this process's own time counts."""
+        return self._include_self
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """This process and the descendants that lived at the last walk."""
+        return frozenset((self._pid, *self._seen))
 
     def read(self, *, edge: bool = True) -> float:
         """Return CPU seconds so far, of a clock whose zero is of no meaning.
@@ -143,7 +177,7 @@ class TreeClock:
         begin = time.monotonic()
         if edge or begin >= self._next_walk:
             # Nearly all programs have no child most of the time: one call says so, a walk takes many.
-            alone = not self._seen and _is_childless()
+            alone = not self._seen and is_childless()
             living = {} if alone else _descendants(self._pid, _PROC, self._seen)
             self._left_s += self._lost_since(living)
             self._seen, self._seen_waited_s = living, waited_s
@@ -153,7 +187,7 @@ class TreeClock:
         self._highest = max(self._highest, used + self._left_s)
         return self._highest
 
-    def _lost_since(self, living: Mapping[int, _Process]) -> float:
+    def _lost_since(self, living: Mapping[int, Process]) -> float:
         """Return what processes that are gone since the last look had used and passed to nobody.
 
         A process that is waited for adds its time to its parent's. What the nearest
@@ -177,22 +211,8 @@ class TreeClock:
             return 0.0
         if heir == self._pid:
             return _waited_for_s() - self._seen_waited_s
-        before, now = self._seen[heir], _process(heir, _PROC)
+        before, now = self._seen[heir], process_at(heir, _PROC)
         return now.waited_s - before.waited_s if now is not None and _is_same(now, before) else math.inf
-
-
-def _is_childless() -> bool:
-    """Tell whether this process surely has no child, alive or waiting to be reaped; changes nothing."""
-    waitid = getattr(os, "waitid", None)
-    if waitid is None:
-        return False
-    try:
-        waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def living_descendants_s(pid: int, proc: Path = _PROC) -> float:
@@ -208,20 +228,20 @@ def living_descendants_s(pid: int, proc: Path = _PROC) -> float:
     return sum(p.used_s for p in _descendants(pid, proc).values())
 
 
-def _descendants(pid: int, proc: Path, known: Mapping[int, _Process] | None = None) -> dict[int, _Process]:
+def _descendants(pid: int, proc: Path, known: Mapping[int, Process] | None = None) -> dict[int, Process]:
     """Return the living descendants, and those of ``known`` that live wherever they are now."""
     # Without the kernel's own lists, one pass over all processes gives every parent.
     by_parent = None if _lists_children(proc) else _by_parent(proc)
-    found: dict[int, _Process] = {}
+    found: dict[int, Process] = {}
     waiting: list[int] = [pid]
     looked_for = {pid}
     left_out = frozenset(_LEFT_OUT.pids)
 
-    def take(candidates: Iterable[int], known: Mapping[int, _Process]) -> None:
+    def take(candidates: Iterable[int], known: Mapping[int, Process]) -> None:
         for child in candidates:
             if child in looked_for or child in left_out:
                 continue
-            process = _process(child, proc)
+            process = process_at(child, proc)
             if process is None or process.session in left_out:
                 continue
             if child not in known or _is_same(process, known[child]):
@@ -238,17 +258,23 @@ def _descendants(pid: int, proc: Path, known: Mapping[int, _Process] | None = No
     return found
 
 
-def _process(pid: int, proc: Path) -> _Process | None:
+def process_at(pid: int, proc: Path = _PROC) -> Process | None:
+    """Return a process as it is now; ``None`` when there is none of that id.
+
+    Args:
+        pid: The process.
+        proc: The process file system.
+    """
     fields = stat_fields(pid, proc)
     if fields is None:
         return None
     # Fields 14 to 17 of proc(5): utime, stime, cutime, cstime.
     own, waited = (sum(map(int, part)) * _TICK_S for part in (fields[11:13], fields[13:15]))
     session = int(fields[_SESSION_FIELD])
-    return _Process(fields[START_FIELD], int(fields[_PARENT_FIELD]), own + waited, waited, session)
+    return Process(fields[START_FIELD], int(fields[_PARENT_FIELD]), own + waited, waited, session)
 
 
-def _is_same(one: _Process | None, other: _Process) -> bool:
+def _is_same(one: Process | None, other: Process) -> bool:
     """Tell whether both are one process: a pid is given anew, a start time with it is not."""
     return one is not None and one.start == other.start
 
@@ -272,7 +298,7 @@ def process_cpu_s(pid: int, proc: Path = _PROC) -> float | None:
     Returns:
         ``None`` when there is no such process.
     """
-    process = _process(pid, proc)
+    process = process_at(pid, proc)
     return None if process is None else process.used_s
 
 

@@ -7,7 +7,8 @@ evaluation that gave no number after ten hours of training must not end the job.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import SupportsFloat, SupportsInt
 
@@ -17,13 +18,17 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Quality
 from carbonlens.metering import findings
 from carbonlens.metering.journal import Facts
-from carbonlens.metering.wording import error_text, plain
+from carbonlens.metering.wording import UnfitValueError, plain, unfit
 from carbonlens.signals.latency import LatencyCollector
 
 StoreOutcomes = Callable[[tuple[int, ...]], str | None]
 """Keeps per-example outcomes and returns their hash; ``None`` when that failed."""
 
 _INT64 = 2**63
+_OUTCOMES = "a list of 0 and 1 (a score is a value)"
+
+_LOCK_WAIT_S = 0.05
+"""The longest that reading what was recorded waits for whoever is recording."""
 
 
 class Recorder:
@@ -50,12 +55,12 @@ class Recorder:
         try:
             more = decimal_of(n)
             if more < 0:
-                raise ValueError(f"{more} is negative")
+                raise UnfitValueError("a negative number was given")
             with self._lock:
                 self._units = (self._units or Decimal(0)) + more
                 self.version += 1
         except Exception as error:  # noqa: BLE001  # law 8: whatever the user's number raises is no number
-            self._ignored("units", error)
+            self._ignored("units", n, error, "a number, 0 or more,")
 
     def add_quality(
         self,
@@ -71,20 +76,24 @@ class Recorder:
         Outcomes that are not all 0 or 1 are left out; a value given beside them is kept.
         """
         what, kept = "quality", None
+        given: tuple[str, object, str] = ("name", name, "a text")
         try:
             what = f"quality {plain(name)}"
+            given = ("outcomes", outcomes, _OUTCOMES)
             if outcomes is not None:
                 kept = self._outcomes_of(outcomes, what, alone=value is None)
             if value is None and kept:
                 value = sum(kept) / len(kept)
+            given = ("value", value, "a finite number")
+            figure = None if value is None else float(decimal_of(value))
+            given = ("n", n, "a whole number")
+            examples = whole_of(n) if n is not None else (len(kept) if kept is not None else None)
+            given = ("higher_is_better", higher_is_better, "True or False")
             quality = Quality(
-                name=plain(name),
-                value=None if value is None else float(decimal_of(value)),
-                n=whole_of(n) if n is not None else (len(kept) if kept is not None else None),
-                higher_is_better=bool(higher_is_better),
+                name=plain(name), value=figure, n=examples, higher_is_better=bool(higher_is_better)
             )
         except Exception as error:  # noqa: BLE001  # law 8: a tensor without data raises RuntimeError, others else
-            self._ignored(what, error)
+            self._ignored(what, given[1], error, given[2], argument=given[0])
             return
         with self._lock:
             self._quality[quality.name] = quality
@@ -101,7 +110,7 @@ class Recorder:
         except Exception as error:  # law 8: as for the value itself
             if alone:
                 raise
-            self._ignored(f"{what} outcomes", error)
+            self._ignored(f"{what} outcomes", outcomes, error, _OUTCOMES)
             return None
 
     def add_latencies(self, values_ms: Iterable[SupportsFloat]) -> None:
@@ -112,15 +121,17 @@ class Recorder:
                 self._latencies.add(values)
                 self.version += 1
         except Exception as error:  # noqa: BLE001  # law 8: as for units
-            self._ignored("latencies", error)
+            self._ignored("latencies", values_ms, error, "a list of finite milliseconds, 0 or more,")
 
     def describe_model(self, model_bytes: SupportsInt | None, macs_per_unit: SupportsInt | None) -> None:
         """Keep the model's size and its work per unit."""
+        given: tuple[str, object] = ("bytes", model_bytes)
         try:
             size = None if model_bytes is None else whole_of(model_bytes)
+            given = ("macs_per_unit", macs_per_unit)
             macs = None if macs_per_unit is None else whole_of(macs_per_unit)
         except Exception as error:  # noqa: BLE001  # law 8: as for units
-            self._ignored("model", error)
+            self._ignored("model", given[1], error, "a whole number", argument=given[0])
             return
         with self._lock:
             self._model_bytes = self._model_bytes if size is None else size
@@ -129,12 +140,12 @@ class Recorder:
 
     def facts(self) -> Facts:
         """Return what was recorded so far, cheaply: without sorting latencies."""
-        with self._lock:
+        with self._patiently():
             return self._facts(tuple(self._quality.values()), exact=False)
 
     def final_facts(self, store_outcomes: StoreOutcomes) -> Facts:
         """Return all that was recorded, with exact percentiles and stored outcomes."""
-        with self._lock:
+        with self._patiently():
             quality = tuple(
                 msgspec.structs.replace(q, outcomes_sha256=store_outcomes(self._outcomes[q.name]))
                 if q.name in self._outcomes
@@ -142,6 +153,16 @@ class Recorder:
                 for q in self._quality.values()
             )
             return self._facts(quality, exact=True)
+
+    @contextmanager
+    def _patiently(self) -> Iterator[None]:
+        """Hold the lock, or go on without it where its holder was interrupted by a signal for good."""
+        held = self._lock.acquire(timeout=_LOCK_WAIT_S)
+        try:
+            yield
+        finally:
+            if held:
+                self._lock.release()
 
     def _facts(self, quality: tuple[Quality, ...], *, exact: bool) -> Facts:
         return Facts(
@@ -153,10 +174,13 @@ class Recorder:
             findings=tuple(self._findings.values()),
         )
 
-    def _ignored(self, what: str, error: Exception) -> None:
-        reason = error_text(error).partition("\n")[0]
+    def _ignored(
+        self, what: str, value: object, error: Exception, wanted: str, *, argument: str | None = None
+    ) -> None:
+        reason = unfit(value, error, wanted)
+        named = reason if argument is None else f"{argument}: {reason}"
         with self._lock:
-            self._findings[what] = findings.record_ignored(what, reason[:200])
+            self._findings[what] = findings.record_ignored(what, named)
             self.version += 1
 
 
@@ -167,7 +191,7 @@ def outcome_of(number: object) -> int:
         ValueError: If it is anything else, a score between them for one.
     """
     if not (number == 0 or number == 1):  # noqa: PLR1714  # a tensor knows no hash, which a set needs
-        raise ValueError("an outcome is 0 or 1; give a score as value")
+        raise UnfitValueError("one of them is neither 0 nor 1, as a score is")
     return int(bool(number))
 
 
@@ -180,9 +204,9 @@ def whole_of(number: SupportsInt) -> int:
     """
     whole = int(number)
     if not isinstance(number, str) and whole != number:
-        raise ValueError(f"{number} is no whole number")
+        raise UnfitValueError("a number with a fraction was given")
     if not -_INT64 <= whole < _INT64:
-        raise ValueError(f"{whole} does not fit into 64 bits")
+        raise UnfitValueError("a number that does not fit into 64 bits was given")
     return whole
 
 
@@ -198,5 +222,5 @@ def decimal_of(number: SupportsFloat) -> Decimal:
     """
     value = Decimal(number) if isinstance(number, int | Decimal) else Decimal(repr(float(number)))
     if not value.is_finite():
-        raise ValueError(f"{number} is not a finite number")
+        raise UnfitValueError("a number that is not finite was given")
     return value

@@ -43,10 +43,16 @@ _LATEST_US: Final = 4_102_444_800 * US_PER_S
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
-    """A run whose process lives: what was known at its start, and where it will go."""
+    """A run whose process lives, or may: what was known at its start, and where it will go.
+
+    Attributes:
+        elsewhere: Whether it is of another machine, so that nobody here can tell if its
+            process lives.
+    """
 
     run: Run
     ledger: Path
+    elsewhere: bool = False
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,11 +62,13 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
         recovered: Runs that were sealed, and where they lie.
         running: Runs whose process lives.
         damaged: Journals that cannot be turned into a run, moved aside.
+        foreign: Journals of another version, left to the carbonlens that wrote them.
     """
 
     recovered: tuple[Deposit, ...] = ()
     running: tuple[Running, ...] = ()
     damaged: tuple[Path, ...] = ()
+    foreign: tuple[Path, ...] = ()
 
 
 def recover(folder: Path | None = None) -> Recovery:
@@ -76,23 +84,27 @@ def recover(folder: Path | None = None) -> Recovery:
     recovered: list[Deposit] = []
     running: list[Running] = []
     damaged: list[Path] = []
+    foreign: list[Path] = []
     for path in _journals(folder):
         try:
             header = read_header(path)
             if header is None:
                 damaged += _set_aside(path)
             elif header.version != VERSION:
-                continue
+                foreign.append(path)
             elif _is_orphan(header.writer, path):
                 sealed = _seal(path)
                 recovered += [s for s in sealed if isinstance(s, Deposit)]
                 damaged += [s for s in sealed if isinstance(s, Path)]
             else:
-                running.append(Running(run=header.run, ledger=Path(header.ledger)))
+                elsewhere = header.writer.machine != this_host().machine
+                running.append(Running(run=header.run, ledger=Path(header.ledger), elsewhere=elsewhere))
         except OSError:
             # Another process took it, or it cannot be read now.
             continue
-    return Recovery(recovered=tuple(recovered), running=tuple(running), damaged=tuple(damaged))
+    return Recovery(
+        recovered=tuple(recovered), running=tuple(running), damaged=tuple(damaged), foreign=tuple(foreign)
+    )
 
 
 def recover_beside(folder: Path | None = None) -> threading.Thread | None:
@@ -162,7 +174,12 @@ def _store(claimed: Path, header: Header, journal: Journal) -> list[Deposit | Pa
         # Its process was killed between storing the run and removing the journal.
         claimed.unlink(missing_ok=True)
         return []
-    stored = deposit(recovered_run(header, journal), ledger)
+    run = recovered_run(header, journal)
+    if header.trace is not None:
+        from carbonlens.metering.trace_sealing import with_trace  # most runs have none
+
+        run = with_trace(run, header.trace, claimed, header.sensors, may_replace=False)
+    stored = deposit(run, ledger)
     if stored.unstorable:
         return [_move_aside(claimed)]
     if stored.ledger is None:

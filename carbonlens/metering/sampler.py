@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from carbonlens.metering.pace import period_s
+from carbonlens.metering.pace import FAST_S, period_s
 from carbonlens.metering.threads import start_beside
 
 SYNC_S: Final = 5.0
@@ -25,9 +25,13 @@ _LONGEST_WAIT_S: Final = 0.5
 
 
 class Sampled(Protocol):
-    """What the sampler needs of a session; ``reads_power`` asks for a steady pace."""
+    """What the sampler needs of a session.
+
+    ``reads_power`` asks for a steady pace; ``is_easy`` tells that nothing is lost by waiting.
+    """
 
     reads_power: bool
+    is_easy: bool
 
     def sample(self) -> None:
         """Look at the sensors and write the journal; raises nothing."""
@@ -48,7 +52,7 @@ class _Entry:
     def __init__(self, session: Sampled, now: float) -> None:
         self.session = session
         self.since = now
-        self.due = now + period_s(0.0, power=session.reads_power)
+        self.due = now + FAST_S
         self.sync_due = now + SYNC_S
 
 
@@ -97,13 +101,14 @@ class Sampler:
                 if entry.sync_due <= now:
                     entry.sync_due = now + SYNC_S
                     _alone(entry.session.sync)
-            soonest = min((e.due for e in entries), default=now + _LONGEST_WAIT_S)
+            soonest = min([entry.due for entry in entries], default=now + _LONGEST_WAIT_S)
             time.sleep(min(max(soonest - time.monotonic(), _SHORTEST_WAIT_S), _LONGEST_WAIT_S))
 
     @staticmethod
     def _next(entry: _Entry, now: float) -> float:
         """Return when to look again: on the beat, unless that has been missed already."""
-        period = period_s(now - entry.since, power=entry.session.reads_power)
+        session = entry.session
+        period = period_s(now - entry.since, power=session.reads_power, easy=session.is_easy)
         return max(entry.due + period, now + period / 2)
 
 

@@ -73,9 +73,7 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
 
 def tallied(tally: Tally, sample: Sample) -> None:
     """Put a sample into a tally."""
-    for place, values in enumerate(sample.values):
-        skew_us = sample.skew_us[place] if sample.skew_us and place < len(sample.skew_us) else 0
-        tally.add(place, sample.t_us + skew_us, values)
+    tally.take(sample.t_us, sample.values, sample.skew_us or ())
 
 
 def seal(

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
@@ -16,22 +16,23 @@ from carbonlens.domain.units import US_PER_S, RunStatus
 from carbonlens.ledger.location import state_dir
 from carbonlens.metering import findings, process_time
 from carbonlens.metering.deposit import UNENCODABLE, Deposit, deposit, deposit_outcomes
+from carbonlens.metering.devices.throttling import Slowed, Throttling
 from carbonlens.metering.journal import Header, JournalWriter, Look, this_writer
+from carbonlens.metering.looking import Looking, Seen
+from carbonlens.metering.own_memory import OwnMemory
 from carbonlens.metering.recorder import Recorder
 from carbonlens.metering.records import one_line, sealed_run
 from carbonlens.metering.sampler import process_sampler
-from carbonlens.metering.sealing import Sample, Values, seal_tally, tallied
+from carbonlens.metering.sealing import Sample, seal_tally
 from carbonlens.metering.sensors import Sensor
 from carbonlens.metering.sensors.discovery import Watch
 from carbonlens.metering.tally import Tally
+from carbonlens.metering.trace_target import TraceTarget
 
 _LOCK_WAIT_S: Final = 0.05
 """The longest the user's thread waits for the sampler to finish a look."""
 
 _RSS_REST_NS: Final = 1_000_000_000
-
-_SKEW_US: Final = 1000
-"""Sensors read further apart than this have their own times noted."""
 
 
 class Session:
@@ -43,6 +44,7 @@ class Session:
         ledger: Folder the sealed run is meant for.
         recorder: Where the user's own figures are collected.
         journal_folder: Where the journal lies; the state folder by default.
+        trace: File that every reading goes to when the run is sealed.
     """
 
     def __init__(
@@ -53,18 +55,19 @@ class Session:
         *,
         recorder: Recorder | None = None,
         journal_folder: Path | None = None,
+        trace: TraceTarget | None = None,
     ) -> None:
         """Prepare; nothing is read or written yet."""
         self.run = run
         self.recorder = recorder or Recorder()
         self._sensors = tuple(_patient(s) if s.may_block else s for s in watch.sensors)
-        order = sorted(range(len(self._sensors)), key=lambda k: hasattr(self._sensors[k], "ask"))
-        self._quick_first, self._slow_first = tuple(order), tuple(reversed(order))
         self._unmeasured = watch.unmeasured
         self._of_children = watch.of_children
         self._infos = tuple(s.info for s in watch.sensors)
+        self._looking = Looking(self._sensors, self._infos, all_at_once=trace is not None)
         self._ledger = ledger
         self._journal_folder = journal_folder
+        self._trace = trace
         self._pid = os.getpid()
         # Guards the sensors and the samples; the journal has a lock of its own.
         self._lock = threading.Lock()
@@ -72,16 +75,19 @@ class Session:
         self._last_us: int | None = None
         self._sampled_peak: int | None = None
         self._rss_ns = 0
-        self._read_ns = [0] * len(self._sensors)
-        self.reads_power = any(info.unit == "W" for info in self._infos)
+        self._memory = None if watch.of_children else OwnMemory()
+        self.reads_power, self.is_easy = self._looking.reads_power, self._looking.is_easy
         self._journal: JournalWriter | None = None
         self._journalled = 0
+        self._journal_is_broken = False
         self._notes: list[Finding] = []
         self._open = False
         self._sensors_wait = False
         self._start_ns = 0
         self._steal_s: float | None = None
         self._peak_before = 0
+        self._throttling = Throttling(self._infos)
+        self._slowed = Slowed(None)
 
     @property
     def is_ours(self) -> bool:
@@ -109,9 +115,10 @@ class Session:
         self._journal = self._open_journal()
         self._steal_s = process_time.steal_s()
         self._peak_before = process_time.peak_rss_bytes(of_children=self._of_children)
+        self._throttling.begin()
         self._open = True
         self._start_ns = time.monotonic_ns()
-        self._look(edge=True)
+        self._look()
         self._starts_now()
         process_sampler().add(self)
 
@@ -124,7 +131,7 @@ class Session:
         if self.is_ours and self._lock.acquire(timeout=_LOCK_WAIT_S):
             try:
                 if self._open:
-                    self._look(edge=False)
+                    self._glance()
             finally:
                 if self._sensors_wait:
                     self._close_sensors()
@@ -167,9 +174,11 @@ class Session:
         locked = self._lock.acquire(timeout=_LOCK_WAIT_S)
         try:
             if self._open:
-                self._look(edge=True)
+                self._throttling.ask()
+                self._look()
+                self._slowed = self._throttling.end()
             self._open = False
-            self._notes += self._said_of_sensors()
+            self._notes += (*self._said_of_sensors(), *self._slowed.findings)
             if locked:
                 self._close_sensors()
             else:
@@ -181,7 +190,7 @@ class Session:
         process_sampler().remove(self)
         kept = False
         try:
-            self.run = self._sealed_run(status, error, exit_code)
+            self.run = self._traced(self._sealed_run(status, error, exit_code))
             stored = deposit(self.run, self._ledger)
             self.run = stored.run
             kept = stored.ledger is not None
@@ -200,72 +209,56 @@ class Session:
         return said
 
     def _close_sensors(self) -> None:
+        self._throttling.close()
         for sensor in self._sensors:
             try:
                 sensor.close()
             except Exception:  # noqa: BLE001, S112  # law 8: a driver that fails to close has given its readings
                 continue
 
-    def _look(self, *, edge: bool) -> None:
+    def _look(self) -> None:
+        """Read all sensors at an edge of the window."""
         first = self._last_us is None
-        begin_ns = time.monotonic_ns()
-        values, times_ns = self._values(edge=edge, first=first)
-        # The window ends before the last readings, and begins after the first, whatever
-        # they took: the work does not run meanwhile.
-        now_ns = begin_ns if edge and not first else time.monotonic_ns()
+        seen = self._looking.edge(first=first)
         if first:
-            self._start_ns = now_ns
+            self._start_ns = seen[1]
+        self._take(seen, self._rss(seen[1], edge=True))
+
+    def _glance(self) -> None:
+        """Read what is due between the edges; where nothing is, and nothing was recorded, write nothing."""
+        now_ns = time.monotonic_ns()
+        seen = self._looking.between(now_ns, (now_ns - self._start_ns) / 1e9)
+        rss = self._rss(now_ns, edge=False)
+        if seen is None:
+            if rss is None and self.recorder.version == self._journalled:
+                return
+            seen = ((),) * len(self._infos), now_ns, None
+        self._take(seen, rss)
+
+    def _take(self, seen: Seen, rss: int | None) -> None:
+        values, now_ns, skew_us = seen
         t_us = (now_ns - self._start_ns) // 1000
-        skew = tuple((t - now_ns) // 1000 for t in times_ns)
-        rss = self._rss(now_ns, edge=edge)
-        sample = Sample(
-            t_us=t_us,
-            values=values,
-            rss_bytes=rss,
-            skew_us=skew if max(map(abs, skew), default=0) > _SKEW_US else None,
-        )
-        self._last_us = max(t_us, self._last_us or 0)
-        self._sampled_peak = max(filter(None, (rss, self._sampled_peak)), default=None)
-        tallied(self._tally, sample)
-        self._write(sample)
+        if self._last_us is None or t_us > self._last_us:
+            self._last_us = t_us
+        if rss is not None and rss > (self._sampled_peak or 0):
+            self._sampled_peak = rss
+        sample = Sample(t_us, values, rss, skew_us)
+        self._tally.take(t_us, values, skew_us or ())
+        if self._journal is not None:
+            self._write(self._journal, sample)
 
     def _rss(self, now_ns: int, *, edge: bool) -> int | None:
         """Return this process's resident memory, once a second."""
-        if self._of_children or not (edge or now_ns - self._rss_ns >= _RSS_REST_NS):
+        if self._memory is None or not (edge or now_ns - self._rss_ns >= _RSS_REST_NS):
             return None
         self._rss_ns = now_ns
-        return process_time.rss_bytes()
+        return self._memory.bytes_or_none()
 
-    def _values(self, *, edge: bool, first: bool) -> tuple[tuple[Values, ...], list[int]]:
-        """Read the sensors that are due; return their values, and when each was read."""
-        values: list[Values] = [()] * len(self._sensors)
-        times_ns = [time.monotonic_ns()] * len(self._sensors)
-        for sensor in self._sensors if edge else ():
-            # All that may hang are asked first, so that the work waits once for them and not for each.
-            ask = getattr(sensor, "ask", None)
-            if ask is not None:
-                ask(edge=True)
-        # Those that answer at once are read where the window begins or ends.
-        for place in self._slow_first if first else self._quick_first:
-            sensor = self._sensors[place]
-            begin_ns = time.monotonic_ns()
-            rested = begin_ns - self._read_ns[place] >= sensor.rest_s * 1e9
-            if edge or rested:
-                self._read_ns[place] = begin_ns
-                values[place] = _read(sensor, edge=edge)
-            # A slow driver takes its figure somewhere between the call and its end.
-            between_ns = (begin_ns + time.monotonic_ns()) // 2
-            told_ns: int | None = getattr(sensor, "read_at_ns", None) if values[place] else None
-            times_ns[place] = between_ns if told_ns is None else told_ns
-        return tuple(values), times_ns
-
-    def _write(self, sample: Sample) -> None:
-        if self._journal is None:
-            return
+    def _write(self, journal: JournalWriter, sample: Sample) -> None:
         version = self.recorder.version
         facts = self.recorder.facts() if version != self._journalled else None
         try:
-            self._journal.append(Look(sample=sample, facts=facts))
+            journal.append(Look(sample=sample, facts=facts))
             self._journalled = version
         except (OSError, *UNENCODABLE) as error:
             self._journal_broke(error)
@@ -277,6 +270,7 @@ class Session:
             run=self.run,
             sensors=self._infos,
             unmeasured=self._unmeasured,
+            trace=self._trace,
         )
         try:
             return JournalWriter(self._journal_folder or journal_folder(), header)
@@ -285,10 +279,23 @@ class Session:
             return None
 
     def _journal_broke(self, error: Exception) -> None:
+        self._journal_is_broken = True
         reason = error.strerror if isinstance(error, OSError) else None
         self.note(findings.no_journal(reason or type(error).__name__))
         if self._journal is not None:
             self._journal.close()
+
+    def _traced(self, run: Run) -> Run:
+        """Write the trace that was asked for, from the journal."""
+        if self._trace is None:
+            return run
+        from carbonlens.metering.trace_sealing import with_trace  # most runs have none
+
+        if self._journal is not None:
+            self._journal.close()
+        whole = self._journal is not None and not self._journal_is_broken
+        path = self._journal.path if self._journal is not None and whole else None
+        return with_trace(run, self._trace, path, self._tally.infos, may_replace=True)
 
     def _describe_anew(self) -> None:
         """Have the tally know how often meters told something, where nobody declared it."""
@@ -315,6 +322,7 @@ class Session:
             load_1m=process_time.load_1m(),
             steal_s=self._steal_in_window(),
             peak_rss_bytes=self._peak_in_window(),
+            throttled_s=self._slowed.seconds,
         )
         return msgspec.structs.replace(run, conditions=conditions, error=one_line(error), exit_code=exit_code)
 
@@ -352,12 +360,3 @@ def _patient(sensor: Sensor) -> Sensor:
     from carbonlens.metering.patience import PatientSensor  # needs threads that most runs do without
 
     return PatientSensor(sensor)
-
-
-def _read(sensor: Sensor, *, edge: bool) -> Values:
-    try:
-        # The edges are read in the user's thread, looks between them in the sampler's.
-        read_here = None if edge else getattr(sensor, "read_here", None)
-        return sensor.read(edge=edge) if read_here is None else cast("Values", read_here())
-    except Exception:  # noqa: BLE001  # law 8: whatever a driver raises is a gap, never the user's error
-        return None

@@ -28,7 +28,7 @@ from carbonlens.metering.gained import (
     within,
     wrapped,
 )
-from carbonlens.metering.pace import period_s
+from carbonlens.metering.pace import SLOW_S, period_s
 from carbonlens.metering.plausible import TICK_S, most_w
 from carbonlens.metering.sensors import VOID, Channel, SensorInfo
 from carbonlens.signals.calibrate import Calibration
@@ -297,6 +297,26 @@ class Tally:
                 value = values[place] if values is not None and place < len(values) else None
                 channel.add(t_us, value)
 
+    def take(
+        self, t_us: int, values: Sequence[Sequence[float | None] | None], skew_us: Sequence[int] = ()
+    ) -> None:
+        """Take what one look saw.
+
+        Args:
+            t_us: When it was.
+            values: One entry a sensor, as of ``add``.
+            skew_us: When each sensor was read, from ``t_us`` on; nothing where all were at once.
+        """
+        with self._lock:
+            if self._done:
+                return
+            for place, told in enumerate(values):
+                if told is not None and not told:
+                    continue
+                at_us = t_us + skew_us[place] if place < len(skew_us) else t_us
+                for k, channel in enumerate(self._channels[place] if place < len(self._channels) else ()):
+                    channel.add(at_us, told[k] if told is not None and k < len(told) else None)
+
     def describe(self, sensor: int, info: SensorInfo) -> None:
         """Take a sensor's description anew: it may have learnt how often its value changes.
 
@@ -346,7 +366,8 @@ def signal_sensor(info: SensorInfo, channel: Channel, pace_s: float) -> Sensor:
         window_us=None if info.window_s is None else info.window_s * US_PER_S,
         lag_us=info.lag_s * US_PER_S,
         lag_u_us=None if info.lag_sigma_s is None else info.lag_sigma_s * US_PER_S,
-        gap_us=GAP_PERIODS * max(pace_s, info.update_period_s) * US_PER_S or None,
+        gap_us=GAP_PERIODS * max(pace_s, info.update_period_s, SLOW_S if info.slow else 0.0) * US_PER_S
+        or None,
         max_range=None,
         duty=info.duty if info.duty is not None or update_us else 1.0,
         gain_u=info.gain_sigma,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.sources import ExternalMeter
 from carbonlens.errors import CarbonlensError, InputFileError, MeasurementError
 from carbonlens.metering.sensors import Sensor, SensorInfo
@@ -128,7 +129,8 @@ def read_trace(path: Path) -> Trace:
     lines = parser.feed(content + b"\n")
     if parser.refused:
         raise InputFileError(
-            f"{parser.refused} lines are no t_us,watts, the last of them {parser.last_refused!r:.60}",
+            f"{counted(parser.refused, 'line is', 'lines are')}"
+            f" no t_us,watts, the last of them {parser.last_refused!r:.60}",
             where=str(path),
             mend="write microseconds and watts, separated by a comma, one reading a line",
         )

@@ -16,6 +16,27 @@ _SHORTEST_SECRET: Final = 7
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HIDDEN: Final = "[hidden]"
+_LONGEST_KIND: Final = 60
+
+
+class UnfitValueError(ValueError):
+    """A number that a record cannot take; the text says why and holds no value."""
+
+
+def unfit(value: object, error: BaseException, wanted: str) -> str:
+    """Return why a value of the user's was not taken, without the value; raises nothing.
+
+    Args:
+        value: What was given; it may be a secret that stands in the wrong place (law 11).
+        error: What came of using it.
+        wanted: What is wanted instead.
+    """
+    if isinstance(error, UnfitValueError):
+        return f"{error}; {wanted} is wanted"
+    kind = plain(type(value).__name__)[:_LONGEST_KIND]
+    plainly = isinstance(error, AttributeError | TypeError | ValueError)
+    of_its_own = "" if plainly else f" ({error_kind(error)})"
+    return f"a value of type {kind} was given{of_its_own}; {wanted} is wanted"
 
 
 def plain(value: object) -> str:

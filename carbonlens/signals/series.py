@@ -14,6 +14,7 @@ from statistics import median
 
 import msgspec
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import US_PER_S
 from carbonlens.signals.profile import Stretches
@@ -108,7 +109,7 @@ def faults(dropped: Dropped) -> list[Finding]:
             Finding(
                 code="CL125",
                 severity="warning",
-                message=f"{dropped.failed} readings failed and were left out, not counted as zero",
+                message=f"{counted(dropped.failed, 'reading')} failed and left out, not counted as zero",
             )
         )
     if dropped.repeated or dropped.disordered:
@@ -116,8 +117,9 @@ def faults(dropped: Dropped) -> list[Finding]:
             Finding(
                 code="CL126",
                 severity="warning",
-                message=f"{dropped.repeated} readings share a time with another one and "
-                f"{dropped.disordered} come out of order",
+                message=f"{counted(dropped.repeated, 'reading shares', 'readings share')}"
+                f" a time with another one and "
+                f"{dropped.disordered} out of order",
                 mend="integrate each host's and each device's readings by themselves",
             )
         )

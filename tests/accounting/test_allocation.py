@@ -197,13 +197,6 @@ def test_wall_and_stated_totals_of_a_host_are_devices():
     assert "leave host out" in found.findings[0].mend
 
 
-def test_a_whole_machine_beside_its_parts_is_said():
-    runs = [run("w", (0, 10), gpu(900, component="wall", devices=("meter",))), run("g", (5, 15), gpu(300))]
-    assert [f.code for f in allocate(runs).findings] == ["CL324"]
-    later = [runs[0], run("g", (10, 15), gpu(300))]
-    assert allocate(later).findings == ()
-
-
 def test_a_reading_of_several_devices_is_taken_in_equal_parts():
     node = run("node", (0, 10), gpu(1000, devices=("GPU-a", "GPU-b")))
     one = run("one", (0, 10), gpu(500, "GPU-b"))

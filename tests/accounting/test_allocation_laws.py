@@ -4,7 +4,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, pairwise
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from carbonlens.accounting.allocation import allocate
@@ -17,6 +17,11 @@ shares = st.none() | st.sampled_from([0.0, 0.25, 0.3, 0.5, 0.9, 1.0])
 windows = st.tuples(st.integers(0, 40), st.integers(1, 40)).map(lambda w: (w[0], w[0] + w[1]))
 rows = st.tuples(windows, joules, shares, st.sampled_from(["GPU-a", "GPU-b"]), st.sampled_from([None, 0, 1]))
 tables = st.lists(rows, min_size=1, max_size=9)
+# CPU seconds divide some devices: none at all often, and such as leave a remainder when divided.
+cpu_seconds = st.sampled_from([0.0, 0.0, 0.7, 1.1, 7.77, 30.011])
+processor_rows = st.tuples(windows, joules, cpu_seconds)
+processor_tables = st.lists(processor_rows, min_size=1, max_size=9)
+idle = ((0, 81), MICRO * 10**9, 0.0)
 
 
 def runs_of(table):
@@ -100,6 +105,18 @@ def test_billed_and_unattributed_sum_to_the_device_exactly(table):
         assert stretch.unattributed_j >= 0
     assert all(b >= 0 for b in bills.values())
     assert sum(bills.values()) <= sum(r.energy[0].energy_j for r in runs)
+
+
+@given(processor_tables)
+@example([((n, 10 + 3 * n), MICRO * 10**8, cpu_s) for n, cpu_s in enumerate((0.7, 1.1, 7.77, 30.011))])
+def test_a_processor_is_conserved_where_some_runs_used_none_of_it(table):
+    runs = [
+        run(f"r{i}", window, gpu(energy, "cpu-0", component="cpu"), cpu_s=cpu_s)
+        for i, (window, energy, cpu_s) in enumerate([idle, idle, *table])
+    ]
+    bills = bills_of(runs)
+    for stretch in allocate(runs).stretches:
+        assert sum(bills[i] for i in stretch.run_ids) + stretch.unattributed_j == stretch.energy_j
 
 
 @given(st.lists(rows, min_size=1, max_size=6))

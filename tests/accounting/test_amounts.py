@@ -179,3 +179,26 @@ def test_a_formula_with_a_constant_scales_its_errors():
     got = propagate(lambda a, b: 10 * a * b, one, other, "z")
     assert got.value == 60.0
     assert got.u_random == pytest.approx(10 * (0.3**2 + 0.6**2) ** 0.5)
+
+
+@pytest.mark.parametrize("hours", [HOURS, None])
+def test_machine_hours_that_cost_nothing_cost_nothing_however_many(hours):
+    amounts, findings = account(
+        ENERGY, "it", hours, replace(FULL, machine=replace(MACHINE, amount=Decimal(0)))
+    )
+    assert (amounts.cost.value, amounts.cost.state) == (pytest.approx(30.0), "known")
+    assert "CL312" not in codes(findings)
+
+
+def test_a_rate_of_zero_makes_nothing_of_an_unknown_or_partial_quantity():
+    free = replace(
+        FULL,
+        electricity=replace(POWER, amount=Decimal(0)),
+        machine=replace(MACHINE, amount=Decimal(0)),
+        embodied=replace(HARDWARE, value_kg_per_core_hour=0.0),
+        location=replace(GRID, value_kg_per_kwh=0.0),
+    )
+    for energy, boundary in ((unknown("J"), "it"), (ENERGY, "device")):
+        amounts, _ = account(energy, boundary, None, free)
+        for one in (amounts.cost, amounts.embodied_kg, amounts.emissions_location_kg):
+            assert (one.value, one.low, one.high, one.state) == (0.0, 0.0, 0.0, "known")

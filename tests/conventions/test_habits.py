@@ -72,3 +72,17 @@ def test_tests_do_not_patch_our_own_code():
         text = file.read_text("utf-8")
         assert 'patch("carbonlens' not in text, file
         assert "Mock(" not in text, file
+
+
+def test_records_are_decoded_where_a_first_use_by_two_threads_is_safe():
+    """``msgspec`` crashes the interpreter there (see ``domain.decoding``)."""
+    risky = {"Decoder", "convert", "decode"}
+    for file, tree in TREES.items():
+        if file.name == "decoding.py":
+            continue
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            of_msgspec = ast.unparse(node.func.value) in ("msgspec", "msgspec.json")
+            is_typed = node.func.attr != "decode" or any(k.arg == "type" for k in node.keywords)
+            assert not (of_msgspec and node.func.attr in risky and is_typed), f"{file}:{node.lineno}"

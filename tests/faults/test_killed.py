@@ -44,7 +44,7 @@ def journals(tmp_path):
     return [f for f in (state_folder(tmp_path) / "journal").iterdir() if f.is_file()]
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_process_that_is_ended_from_outside_is_recovered_by_the_next(tmp_path, number):
     process = started(tmp_path, 2.4)
     process.send_signal(number)
@@ -68,6 +68,16 @@ def test_an_interrupt_seals_the_run_at_once(tmp_path):
     assert process.wait(10) != 0
     killed = by_step(tmp_path)["killed"]
     assert (killed.status, killed.error) == ("failed", "KeyboardInterrupt")
+    assert journals(tmp_path) == []
+
+
+def test_a_process_that_is_asked_to_end_seals_the_run_first(tmp_path):
+    process = started(tmp_path, 0.3)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == -signal.SIGTERM
+    killed = by_step(tmp_path)["killed"]
+    assert (killed.status, killed.error, killed.exit_code) == ("failed", "killed by signal 15", 143)
+    assert (killed.coverage, killed.units, killed.findings) == (1.0, 3, ())
     assert journals(tmp_path) == []
 
 

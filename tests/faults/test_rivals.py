@@ -67,7 +67,7 @@ def test_codecarbon_244_a_counter_that_is_forbidden_is_named_with_one_mend(tmp_p
     counter.chmod(0)
     probe = RaplSensor(tree.root).probe()
     assert (probe.usable, str(counter) in probe.reason) == (False, True)
-    assert probe.mend == f"ask an administrator for: chmod a+r {counter}"
+    assert f"chmod a+r {tree.root}/intel-rapl:*/energy_uj (until the next boot" in probe.mend
 
 
 def test_codecarbon_915_a_counter_that_can_be_read_is_used(tmp_path, place):  # noqa: F811  # pytest takes the fixture by this name

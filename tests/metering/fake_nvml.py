@@ -73,6 +73,7 @@ class FakeGpu:
         self.max_migs = 7
         self.processes = {}  # pid -> percent
         self.contexts = []
+        self.heat_s = 0.0  # how long heat has slowed it
         self.counter = None  # a function of the true joules, for impossible counters
 
     def watts(self, t):
@@ -187,6 +188,11 @@ class FakeNvml:
     def nvmlDeviceGetFieldValues(self, handle, fields):
         gpu = self._of(handle, "nvmlDeviceGetFieldValues")
         return [self._field(gpu, *field) for field in fields]
+
+    def nvmlDeviceGetViolationStatus(self, handle, policy):
+        gpu = self._of(handle, "nvmlDeviceGetViolationStatus")
+        heat_s = gpu.heat_s if policy == 1 else 0.0
+        return SimpleNamespace(referenceTime=round(self.clock() * 1e6), violationTime=round(heat_s * 1e9))
 
     def nvmlDeviceGetMigMode(self, handle):
         gpu = self._of(handle, "nvmlDeviceGetMigMode")

@@ -102,3 +102,50 @@ def test_a_value_beside_outcomes_that_are_scores_is_kept_without_them():
     (quality,) = facts.quality
     assert (quality.value, quality.n, quality.outcomes_sha256) == (0.88, 3, None)
     assert [(f.code, f.subject) for f in facts.findings] == [("CL110", "quality f1 outcomes")]
+
+
+class Keyed:
+    """An object of the user's that tells a key whenever it is looked at."""
+
+    def __str__(self):
+        return "sk-secret-9"
+
+    __repr__ = __str__
+
+    def __float__(self):
+        raise RuntimeError("sk-secret-9 is no number")
+
+    __int__ = __iter__ = __float__
+
+
+SECRETS = ["sk-secret-9", b"sk-secret-9", Keyed(), ["sk-secret-9"], {"sk-secret-9": 1}, 424242.5, -424242]
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize(
+    ("record", "wanted"),
+    [
+        (lambda r, s: r.add_units(s), "a number, 0 or more, is wanted"),
+        (lambda r, s: r.add_quality("acc", s, None, None, higher_is_better=True), "value: "),
+        (lambda r, s: r.add_quality("acc", 0.5, s, None, higher_is_better=True), "n: "),
+        (lambda r, s: r.add_quality("acc", None, None, s, higher_is_better=True), "outcomes: "),
+        (lambda r, s: r.add_quality("acc", 0.5, None, s, higher_is_better=True), "a list of 0 and 1"),
+        (lambda r, s: r.add_latencies(s), "a list of finite milliseconds, 0 or more, is wanted"),
+        (lambda r, s: r.describe_model(s, None), "bytes: "),
+        (lambda r, s: r.describe_model(None, s), "macs_per_unit: "),
+    ],
+)
+def test_a_wrong_value_is_not_repeated_and_what_is_wanted_is_said(record, wanted, secret):
+    """Law 11: a key that stands in the wrong place does not reach the ledger."""
+    recorder = Recorder()
+    record(recorder, secret)
+    for finding in final(recorder).findings:
+        said = f"{finding.message} {finding.mend} {finding.subject}"
+        assert "secret" not in said
+        assert "4242" not in said
+        assert wanted in finding.message
+        assert (
+            "of type" in finding.message or "was given" in finding.message or "neither 0" in finding.message
+        )
+    if isinstance(secret, str | Keyed):
+        assert final(recorder).findings

@@ -76,7 +76,9 @@ def test_a_living_writer_is_left_alone(folder, ledger):
 def test_another_hosts_journal_is_left_alone_however_old(folder, ledger):
     _, path = orphan(folder, ledger, host_id="other", machine="other machine")
     make_silent(path)
-    assert recover(folder).recovered == ()
+    found = recover(folder)
+    assert found.recovered == ()
+    assert [r.elsewhere for r in found.running] == [True]
     assert path.exists()
 
 
@@ -203,6 +205,7 @@ def test_a_journal_of_another_version_is_left_to_its_own(folder, ledger):
     make_silent(path)
     found = recover(folder)
     assert (found.recovered, found.running, found.damaged) == ((), (), ())
+    assert found.foreign == (path,)
     assert path.exists()
 
 

@@ -15,6 +15,7 @@ class Counted:
     """A session that counts what is asked of it."""
 
     reads_power = False
+    is_easy = False
 
     def __init__(self):
         self.samples = 0
@@ -48,6 +49,14 @@ def sampler_threads():
 def test_old_sessions_are_looked_at_less_often_but_power_every_second(age_s, counters_s, power_s):
     assert period_s(age_s, power=False) == counters_s
     assert period_s(age_s, power=True) == power_s
+
+
+@pytest.mark.parametrize(
+    ("age_s", "wait_s"), [(0, FAST_S), (1, FAST_S), (5, 0.5), (10, SLOW_S), (599, SLOW_S), (3600 * 5, 5.0)]
+)
+def test_where_nothing_is_lost_by_waiting_a_tenth_of_the_age_is_waited_at_most_a_second(age_s, wait_s):
+    assert period_s(age_s, power=False, easy=True) == pytest.approx(wait_s)
+    assert period_s(age_s, power=True, easy=True) == pytest.approx(min(wait_s, SLOW_S))
 
 
 def test_overlapping_sessions_share_one_thread():
@@ -102,6 +111,7 @@ def test_a_session_that_raises_does_not_end_the_others_sampler():
 
     class Session:
         reads_power = True
+        is_easy = False
 
         def __init__(self, fails):
             self.fails = fails

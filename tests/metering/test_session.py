@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 
 from carbonlens.ledger.store import Ledger
+from carbonlens.metering.devices.throttling import CPUS, Throttling
 from carbonlens.metering.journal import read
 from carbonlens.metering.patience import PatientSensor
 from carbonlens.metering.process_time import TreeClock
@@ -19,6 +20,7 @@ from carbonlens.metering.sensors.discovery import Watch
 from carbonlens.metering.session import Session
 from tests.metering.processes import burn, runs
 from tests.metering.sensors import CounterSensor
+from tests.metering.trees_sysfs import put
 
 
 @pytest.fixture
@@ -285,3 +287,16 @@ def test_no_mend_names_what_is_not_there():
     assert "carbonlens doctor" in text
     assert "import the" not in text
     assert "carbonlens runs" in text
+
+
+def test_what_heat_did_in_the_window_is_among_the_conditions(tmp_path):
+    cpus = tmp_path / "cpu"
+    counter = cpus / "cpu0" / "thermal_throttle" / "package_throttle_total_time_ms"
+    put(cpus / "online", "0\n")
+    put(counter, "100\n")
+    one = session(tmp_path)
+    assert one._throttling._cpus == CPUS
+    one._throttling = Throttling((), cpus=cpus)
+    one.start()
+    put(counter, "350\n")
+    assert one.finish().run.conditions.throttled_s == pytest.approx(0.25)

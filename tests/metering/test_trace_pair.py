@@ -30,7 +30,7 @@ def test_a_file_is_read_with_or_without_a_header(tmp_path):
     ("text", "fault"),
     [
         ("t_us,watts\n", "holds no reading"),
-        ("0,60\n10,sixty\n", "1 lines are no t_us,watts"),
+        ("0,60\n10,sixty\n", "1 line is no t_us,watts"),
         ("", "no reading"),
     ],
 )

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.metering.devices import mig
 from carbonlens.metering.devices.visibility import (
@@ -229,7 +230,8 @@ def _silent(silent: int, of: int) -> tuple[Finding, ...]:
         Finding(
             code="CL139",
             severity="warning",
-            message=f"{silent} of {of} GPUs that the driver lists do not answer: they are not measured",
+            message=f"of {counted(of, 'GPU')} that the driver lists, "
+            f"{counted(silent, 'does not answer: it is', 'do not answer: they are')} not measured",
             mend="dmesg names the fault (Xid); nvidia-smi shows whether they come back",
             subject="energy.gpu",
         ),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from carbonlens.metering.childless import is_childless
 from carbonlens.metering.devices.nvidia import Gpu
 from carbonlens.metering.host import this_host
 from carbonlens.metering.process_time import children
@@ -63,6 +64,8 @@ class OwnProcesses:
 
     def look(self) -> None:
         """Walk the tree."""
+        if self._root == os.getpid() and len(self._seen) == 1 and self._proc == _PROC and is_childless():
+            return
         waiting = list(self._seen)
         while waiting:
             for child in children(waiting.pop(), self._proc):

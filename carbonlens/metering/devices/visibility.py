@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 
 CUDA: Final = "CUDA_VISIBLE_DEVICES"
@@ -291,7 +292,7 @@ def _narrowed(name: str, kept: int, of: int) -> Finding:
     return Finding(
         code="CL134",
         severity="info",
-        message=f"{of} GPUs can be reached and {name} allots {kept} of them: those are measured",
+        message=f"{counted(of, 'GPU')} can be reached and {name} allots {kept} of them: those are measured",
         mend=f"set {CUDA} if the work uses others",
         subject="energy.gpu",
     )

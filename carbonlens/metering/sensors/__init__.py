@@ -84,6 +84,7 @@ class SensorInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         whole_machine: Whether the reading includes what others did on the machine.
         width_known: False where nobody states the source's accuracy: its figure
             then has no interval, which is not an interval of zero.
+        slow: Whether power changes slowly, so that a reading a second tells enough.
     """
 
     name: str
@@ -105,6 +106,7 @@ class SensorInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     device_curve: CpuCurve | None = None
     whole_machine: bool = False
     width_known: bool = True
+    slow: bool = False
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):

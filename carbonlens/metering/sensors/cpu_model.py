@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from carbonlens.domain.finding import Finding
 from carbonlens.metering import cpu_device, cpu_families
 from carbonlens.metering.cpu_device import Tdp
+from carbonlens.metering.group_watch import GroupWatch
 from carbonlens.metering.process_time import TreeClock
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
 from carbonlens.signals.cpu_model import CpuCurve
@@ -32,6 +34,7 @@ class CpuModelSensor:
     ) -> None:
         """Look up the machine's curves; nothing is opened."""
         self._clock = clock or TreeClock()
+        self._group = GroupWatch(self._clock)
         info = _info(curve or this_curve(), this_device_curve())
         self._info = info if tdp is None else cpu_device.better_curve(info, tdp)
 
@@ -53,8 +56,13 @@ class CpuModelSensor:
         )
 
     def read(self, *, edge: bool) -> tuple[float | None, ...]:
-        """Return CPU seconds of the process tree."""
-        return (self._clock.read(edge=edge),)
+        """Return CPU seconds of the process tree, and at an edge of what left it, where that is known."""
+        tree_s = self._clock.read(edge=edge)
+        return (tree_s + (self._group.missed_s(tree_s) if edge else 0.0),)
+
+    def notes(self) -> tuple[Finding, ...]:
+        """Return what must be said of processes that left the tree."""
+        return self._group.notes()
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.sources import ExternalMeter
 from carbonlens.domain.units import Z_95
@@ -249,7 +250,8 @@ def collect(
     lines = [s for s in list(told) if not meter.rails or s[0].rail in meter.rails]
     if not lines:
         raise MeasurementError(
-            f"the meter told no power in {seconds:g} s ({parser.refused} lines were not understood)",
+            f"the meter told no power in {seconds:g} s ({counted(parser.refused, 'line was', 'lines were')}"
+            f" not understood)",
             where=meter.name,
             mend="have it print t_us,watts or t_us,watts,rail lines, each as soon as it is measured",
         )
@@ -264,7 +266,7 @@ def lines_refused(name: str, count: int) -> Finding:
     return Finding(
         code="CL145",
         severity="info",
-        message=f"{count} line(s) of the meter {name} were not understood and left out",
+        message=f"{counted(count, 'line')} of the meter {name} not understood and left out",
         mend="have it print t_us,watts or t_us,watts,rail lines",
         subject=name,
     )

@@ -26,7 +26,14 @@ from carbonlens.domain.grades import COUNTER_GAIN_95
 from carbonlens.domain.jetson_rails import module_of
 from carbonlens.domain.units import Z_95, Boundary, Grade
 from carbonlens.metering.sensors import Channel, Kind, Probe, Scope, SensorInfo, Unit
-from carbonlens.metering.sensors.sysfs import folders, line, number, why_unreadable
+from carbonlens.metering.sensors.sysfs import (
+    folders,
+    in_container,
+    line,
+    number,
+    readable_mend,
+    why_unreadable,
+)
 
 Group = Literal["grace", "machine", "intel_gpu", "input"]
 
@@ -36,6 +43,9 @@ _INSIDE: Final = {"module": (), "grace": (), "cpu": ("grace",), "sysio": ("grace
 
 _WHOLE_SYSTEM: Final = re.compile(r"LNXSY(STM|BUS)")
 """Names of the ACPI tree's root: a meter of it measures the whole system."""
+
+_ACPI_METER: Final = "ACPI000D"
+_GRACE_BOARD: Final = re.compile(r"grace|\bG[HB]200", re.IGNORECASE)
 
 _INPUTS: Final = frozenset({"VIN", "VDD_IN", "POM_5V_IN", "SYSTEM_POWER"})
 _INA: Final = re.compile(r"ina2[0-9]{2}|ina2xx")
@@ -96,6 +106,7 @@ class HwmonSensor:
 
     def __init__(self, root: Path, group: Group) -> None:
         """List the meters; nothing is opened."""
+        self._root = root
         self._group: Group = group
         self._meters, self._left_out = _meters(root, group)
 
@@ -130,7 +141,7 @@ class HwmonSensor:
                 usable=False,
                 found=f"not used: {left_out}" if left_out else "no power meter in hwmon",
                 reason="no meter whose place is known",
-                mend="load it: modprobe acpi_power_meter (Grace: boot with acpi_power_meter.force_cap_on=y)",
+                mend=_driver_mend(self._root),
             )
         found = ", ".join(m.device for m in self._meters) + (f"; not used: {left_out}" if left_out else "")
         for meter in self._meters:
@@ -138,7 +149,8 @@ class HwmonSensor:
                 fault = why_unreadable(file)
                 if fault is not None:
                     denied = "root only" in fault
-                    mend = f"ask an administrator for: chmod a+r {file}" if denied else None
+                    files = [f for m in self._meters for f in m.files]
+                    mend = readable_mend(self._root, *files) if denied else None
                     return Probe(usable=False, found=found, reason=fault, mend=mend)
         return Probe(usable=True, found=f"{found}; tested on recordings")
 
@@ -193,6 +205,22 @@ def _meters(root: Path, group: Group) -> tuple[tuple[_Meter, ...], tuple[str, ..
         left_out.append(f"{len(meters)} power_meter of the whole machine (which one is not known)")
         meters.clear()
     return tuple(meters), tuple(dict.fromkeys(left_out))
+
+
+def _driver_mend(root: Path) -> str | None:
+    """Return what would show a meter that the firmware tells of; ``None`` where it tells of none.
+
+    ACPI lists a power meter by its id, whether its driver is there or not (ACPI 6,
+    section 10.4); without that no driver finds one.
+    """
+    if not folders(root / "sys" / "bus" / "acpi" / "devices", f"{_ACPI_METER}:*"):
+        return None
+    if not (root / "sys" / "module" / "acpi_power_meter").exists():
+        where = " on the host" if in_container(root) else ""
+        return f"ask an administrator for{where}: modprobe acpi_power_meter"
+    if _GRACE_BOARD.search(line(root / "sys" / "class" / "dmi" / "id" / "product_name") or ""):
+        return "boot with acpi_power_meter.force_cap_on=y, which a Grace board needs"
+    return None
 
 
 def _acpi_file(folder: Path, index: int, what: str) -> Path | None:

@@ -20,7 +20,7 @@ from carbonlens.domain.grades import DATASHEET_FACTOR_95
 from carbonlens.domain.sources import DatasheetDevice
 from carbonlens.domain.units import Z_95
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
-from carbonlens.metering.sensors.sysfs import folders, number, why_unreadable
+from carbonlens.metering.sensors.sysfs import folders, number, readable_mend, why_unreadable
 from carbonlens.signals.cpu_model import CpuCurve
 
 DRIVER: Final = "intel_vpu"
@@ -42,6 +42,7 @@ class IntelNpuSensor:
 
     def __init__(self, root: Path, declared: DatasheetDevice | None = None) -> None:
         """List the devices; nothing is opened."""
+        self._root = root
         self._devices = tuple(
             folder for folder in folders(root / "sys" / "class" / "accel", "accel*") if _is_npu(folder)
         )
@@ -80,7 +81,7 @@ class IntelNpuSensor:
                     reason=fault,
                     mend="use Linux 6.11 or newer, whose driver counts the time in use"
                     if old
-                    else f"ask an administrator for: chmod a+r {file}",
+                    else readable_mend(self._root, file),
                 )
         if self._declared is None:
             return Probe(

@@ -26,7 +26,7 @@ from carbonlens.domain.grades import COUNTER_GAIN_95
 from carbonlens.domain.jetson_rails import Layout, is_rail, layout, module_of
 from carbonlens.domain.units import Z_95
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
-from carbonlens.metering.sensors.sysfs import folders, line, number, why_unreadable
+from carbonlens.metering.sensors.sysfs import folders, line, number, readable_mend, why_unreadable
 
 DRIVERS: Final = ("ina3221", "ina3221x", "ina238", "ina2xx")
 """Drivers below ``/sys/bus/i2c/drivers`` whose devices are looked at."""
@@ -112,7 +112,7 @@ class JetsonSensor:
             fault = next((why for f in source.files if (why := why_unreadable(f)) is not None), None)
             if fault is not None:
                 denied = "root only" in fault
-                mend = f"ask an administrator for: chmod a+r {source.files[0]}" if denied else None
+                mend = readable_mend(self._root, *(f for s in sources for f in s.files)) if denied else None
                 return Probe(usable=False, found=found, reason=fault, mend=mend)
         return self._tried(found)
 

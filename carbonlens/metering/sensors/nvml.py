@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final, TypeVar
 
 import msgspec
@@ -99,8 +100,8 @@ class _NvmlSensor:
         Raises:
             OSError: If no GPU can be read.
         """
-        values = tuple(line.read(edge=edge) for line in self._lines)
-        if all(value is None for value in values):
+        values = tuple([line.read(edge=edge) for line in self._lines])
+        if values.count(None) == len(values):
             fault = next((line.fault for line in self._lines if line.fault is not None), None)
             raise OSError(str(fault or "no GPU to read"))
         return values
@@ -116,13 +117,8 @@ class _NvmlSensor:
 
     def _line(self, uuid: str, source: CounterSource | PowerSource) -> DeviceLine[float]:
         library = self._gpus.library
-
-        def read(handle: Handle) -> float:
-            if isinstance(source, CounterSource):
-                return source.read_j(library, handle)
-            return source.read_w(library, handle)
-
-        return DeviceLine(library, uuid, read, self._clock)
+        read = source.read_j if isinstance(source, CounterSource) else source.read_w
+        return DeviceLine(library, uuid, partial(read, library), self._clock)
 
     def _found(self, what: str, gpu: Gpu, find: Callable[[Nvml, Handle, Gpu], S]) -> S:
         """Return a source, found once a process."""

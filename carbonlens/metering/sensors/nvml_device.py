@@ -53,20 +53,19 @@ class DeviceLine(Generic[T]):
             return None
         for _ in range(2):
             try:
-                value = self._once()
+                handle = self._handle
+                if handle is None:
+                    handle = self._handle = self._library.handle(self.uuid)
+                value = self._read(handle)
             except OSError as fault:
                 self._handle = None
                 self.fault = fault
                 if not (isinstance(fault, NvmlError) and fault.code in _OF_THE_HANDLE):
                     break
             else:
-                self._again_at, self._wait_s = None, FIRST_WAIT_S
+                if self._again_at is not None:
+                    self._again_at, self._wait_s = None, FIRST_WAIT_S
                 return value
         self._again_at = self._clock() + self._wait_s
         self._wait_s = min(2 * self._wait_s, LONGEST_WAIT_S)
         return None
-
-    def _once(self) -> T:
-        if self._handle is None:
-            self._handle = self._library.handle(self.uuid)
-        return self._read(self._handle)

@@ -35,6 +35,9 @@ FUNCTION_NOT_FOUND: Final = 13
 GPU_IS_LOST: Final = 15
 UNKNOWN: Final = 999
 
+_THERMAL: Final = 1
+"""NVML_PERF_POLICY_THERMAL (nvml.h)."""
+
 _CONTAINER: Final = "start the container with: --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility"
 _REBOOT: Final = "restart the machine at its next maintenance; dmesg names the fault (Xid)"
 
@@ -220,6 +223,15 @@ class Nvml:
             raise NvmlError(int(value.nvmlReturn), what)
         return float(value.value.uiVal) / 1000
 
+    def slowed_by_heat_s(self, handle: Handle) -> float:
+        """Return for how long heat has held the clocks down so far (NVML counts nanoseconds).
+
+        Raises:
+            NvmlError: If the device does not tell.
+        """
+        told = self._ask("time slowed by heat", "nvmlDeviceGetViolationStatus", handle, _THERMAL)
+        return float(told.violationTime) / 1e9
+
     def is_divided(self, handle: Handle) -> bool:
         """Tell whether MIG is on."""
         try:
@@ -324,7 +336,8 @@ class Nvml:
             return None
 
     def _ask(self, what: str, function: str, *args: object) -> Any:  # noqa: ANN401  # the library has no types
-        self.start()
+        if self._started_by != os.getpid():
+            self.start()
         return self._call(what, function, *args)
 
     def _call(self, what: str, function: str, *args: object) -> Any:  # noqa: ANN401  # as above

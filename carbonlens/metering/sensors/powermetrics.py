@@ -21,6 +21,7 @@ from xml.parsers.expat import ExpatError
 
 import msgspec
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.grades import MODEL_FACTOR_95
 from carbonlens.domain.units import Z_95
@@ -311,7 +312,7 @@ def samples_damaged(count: int) -> Finding:
     return Finding(
         code="CL147",
         severity="warning",
-        message=f"{count} sample(s) of powermetrics could not be read: their time is not covered",
+        message=f"{counted(count, 'sample')} of powermetrics could not be read: that time is not covered",
         subject="powermetrics",
     )
 

@@ -24,13 +24,15 @@ from typing import Final
 
 from carbonlens.domain.units import Z_95
 from carbonlens.metering import process_time
+from carbonlens.metering.childless import is_childless
+from carbonlens.metering.own_memory import OwnMemory, resident_bytes
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
 
 W_PER_GB: Final = 0.392
 FACTOR_95: Final = 3.0
 BYTES_PER_GB: Final = 1e9
 
-_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_PROC: Final = Path("/proc")
 _LONGEST_REST_S: Final = 1.0
 _WALK_SHARE: Final = 0.01
 """A walk over the processes is not repeated before a hundred times its own duration has passed."""
@@ -56,7 +58,7 @@ class RamModelSensor:
         self,
         *,
         include_self: bool = True,
-        proc: Path = Path("/proc"),
+        proc: Path = _PROC,
         cgroup: Path = Path("/sys/fs/cgroup"),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -66,7 +68,9 @@ class RamModelSensor:
         self._cgroup = cgroup
         self._clock = clock
         self._pid = os.getpid()
-        self._own: int | None = None
+        self._own = OwnMemory(proc)
+        # Elsewhere than in its own place the file system tells of other processes.
+        self._is_real = proc == _PROC
         self._closed = False
         self._lock = threading.Lock()
         self._next_walk_s = -math.inf
@@ -89,6 +93,7 @@ class RamModelSensor:
             gain_sigma=math.log(FACTOR_95) / Z_95,
             offset_sigma_w=0.0,
             lag_sigma_s=0.0,
+            slow=True,
         )
 
     def probe(self) -> Probe:
@@ -114,12 +119,9 @@ class RamModelSensor:
         return (self._held_bytes() / BYTES_PER_GB * W_PER_GB,)
 
     def close(self) -> None:
-        """Close this process's memory figure."""
+        """Read no more."""
         with self._lock:
             self._closed = True
-            handle, self._own = self._own, None
-        if handle is not None:
-            os.close(handle)
 
     def _held_bytes(self) -> float:
         with self._lock:
@@ -128,20 +130,17 @@ class RamModelSensor:
             return self._looked_up_bytes()
 
     def _looked_up_bytes(self) -> float:
-        own_bytes = self._own_bytes() if self._include_self else 0
+        own_bytes = self._own.bytes() if self._include_self else 0
         now_s = self._clock()
         if now_s >= self._next_walk_s:
-            self._others_bytes = sum(map(self._bytes_of, self._descendants()))
-            self._cap_bytes = min(self._group_bytes(), self._machine_bytes())
+            others = () if self._is_real and is_childless() else self._descendants()
+            self._others_bytes = sum(map(self._bytes_of, others))
+            if self._others_bytes:
+                self._cap_bytes = min(self._group_bytes(), self._machine_bytes())
             end_s = self._clock()
             self._next_walk_s = now_s + max((end_s - now_s) / _WALK_SHARE, _LONGEST_REST_S)
         # Memory that was taken since the last walk is in no cap that was read then.
         return max(min(own_bytes + self._others_bytes, self._cap_bytes), own_bytes)
-
-    def _own_bytes(self) -> int:
-        if self._own is None:
-            self._own = os.open(self._proc / "self" / "statm", os.O_RDONLY | os.O_CLOEXEC)
-        return _resident_bytes(os.pread(self._own, 128, 0))
 
     def _descendants(self) -> set[int]:
         found: set[int] = set()
@@ -154,7 +153,7 @@ class RamModelSensor:
 
     def _bytes_of(self, pid: int) -> int:
         try:
-            return _resident_bytes((self._proc / str(pid) / "statm").read_bytes())
+            return resident_bytes((self._proc / str(pid) / "statm").read_bytes())
         except OSError:
             return 0  # it has ended since it was listed, and holds nothing
 
@@ -181,14 +180,6 @@ class RamModelSensor:
         if not total or not available:
             return math.inf
         return float((int(total[0]) - int(available[0])) * _KIB)
-
-
-def _resident_bytes(statm: bytes) -> int:
-    """Return the second field of ``statm`` (proc(5): resident pages) in bytes."""
-    fields = statm.split()
-    if len(fields) < 2 or not fields[1].isdigit():
-        raise OSError("statm holds no resident memory")
-    return int(fields[1]) * _PAGE
 
 
 def _text(path: Path) -> str | None:

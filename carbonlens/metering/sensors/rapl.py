@@ -15,7 +15,7 @@ from typing import Final
 from carbonlens.domain.grades import COUNTER_GAIN_95
 from carbonlens.domain.units import Z_95
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
-from carbonlens.metering.sensors.sysfs import folders, number
+from carbonlens.metering.sensors.sysfs import folders, number, readable_mend
 
 _ZONE: Final = re.compile(r"^intel-rapl:\d+(:\d+)?$")
 _MICRO: Final = 1e-6
@@ -90,11 +90,17 @@ class RaplSensor:
                     usable=False,
                     found=names,
                     reason=f"{counter} can be read by root only (CVE-2020-8694)",
-                    mend=f"ask an administrator for: chmod a+r {counter}",
+                    mend=self._mend(),
                 )
             except OSError as error:
                 return Probe(usable=False, found=names, reason=f"{counter} cannot be read ({error.strerror})")
         return Probe(usable=True, found=names)
+
+    def _mend(self) -> str:
+        """Return one command for all counters: those of packages, and of the memory beside them."""
+        # The tree is sys/class/powercap of a file system.
+        root = self._root.parents[min(2, len(self._root.parents) - 1)]
+        return readable_mend(root, f"{self._root}/intel-rapl:*/energy_uj")
 
     def read(self, *, edge: bool) -> tuple[float | None, ...]:
         """Return joules a zone; ``None`` for a zone that cannot be read now.

@@ -23,6 +23,8 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.domain.counting import counted
+from carbonlens.domain.decoding import decode_json, json_decoder
 from carbonlens.domain.units import US_PER_S
 from carbonlens.errors import InputFileError, UsageError
 from carbonlens.ledger.regular_file import read_regular
@@ -93,7 +95,7 @@ def load_trace(path: Path, info: SensorInfo | None = None) -> Trace:
         return Trace(info=_described(path, info), rows=_in_order(path, _csv_rows(path, text, info)))
     lines = text.splitlines()
     try:
-        header = msgspec.json.decode(lines[0] if lines else "", type=TraceHeader)
+        header = decode_json(lines[0] if lines else "", TraceHeader)
     except msgspec.MsgspecError as error:
         raise InputFileError(f"no trace header ({error})", where=f"{path}:1", mend=_MEND) from error
     if header.schema != SCHEMA:
@@ -222,7 +224,7 @@ class ReplaySensor:
         if not rows:
             return Probe(usable=False, found=found, reason="it holds no reading", mend=_MEND)
         length_s = (rows[-1][0] - rows[0][0]) / US_PER_S
-        return Probe(usable=True, found=f"{found}: {len(rows)} readings over {length_s:.4g} s")
+        return Probe(usable=True, found=f"{found}: {counted(len(rows), 'reading')} over {length_s:.4g} s")
 
     def read(self, *, edge: bool) -> tuple[float | None, ...]:
         """Return the values of the trace at this time.
@@ -294,7 +296,7 @@ def _csv_rows(path: Path, text: str, info: SensorInfo | None) -> Iterator[Row]:
 
 
 def _json_rows(path: Path, lines: list[str], info: SensorInfo) -> Iterator[Row]:
-    decoder = msgspec.json.Decoder(Row)
+    decoder = json_decoder(Row)
     for number, line in enumerate(lines, start=2):
         if not line.strip():
             continue
@@ -311,7 +313,7 @@ def _row(path: Path, number: int, t_us: int, values: tuple[float | None, ...] | 
     if values is not None and (
         len(values) != channels or any(v is not None and not math.isfinite(v) for v in values)
     ):
-        raise InputFileError(f"not {channels} finite value(s)", where=f"{path}:{number}", mend=_MEND)
+        raise InputFileError(f"not {counted(channels, 'finite value')}", where=f"{path}:{number}", mend=_MEND)
     return t_us, values
 
 

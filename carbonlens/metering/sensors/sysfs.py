@@ -8,6 +8,8 @@ from typing import Final
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}")
 _MOST_BYTES: Final = 4096
+_CONTAINER_MARKS: Final = (".dockerenv", "run/.containerenv")
+_CONTAINER_GROUPS: Final = re.compile(r"docker|kubepods|containerd|libpod|lxc")
 
 
 def line(path: Path) -> str | None:
@@ -42,6 +44,31 @@ def why_unreadable(path: Path) -> str | None:
     except OSError as error:
         return f"{path} cannot be read ({error.strerror})"
     return None if number(path) is not None else f"{path} holds no number"
+
+
+def readable_mend(root: Path, *files: Path | str) -> str:
+    """Return the one command that lets everybody read kernel files.
+
+    Sysfs is the kernel's own: modes set there are gone at the next boot, and a container
+    cannot set them.
+
+    Args:
+        root: The file system.
+        files: All that are to be read; a shell pattern is left to the shell.
+    """
+    where = ", on the host: a container cannot" if in_container(root) else ""
+    return f"ask an administrator for: chmod a+r {' '.join(map(str, files))} (until the next boot{where})"
+
+
+def in_container(root: Path) -> bool:
+    """Tell whether this is known to be a container.
+
+    Args:
+        root: The file system.
+    """
+    if any((root / mark).exists() for mark in _CONTAINER_MARKS):
+        return True
+    return _CONTAINER_GROUPS.search(line(root / "proc" / "1" / "cgroup") or "") is not None
 
 
 def folders(parent: Path, pattern: str) -> list[Path]:

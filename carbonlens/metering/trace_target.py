@@ -1,0 +1,40 @@
+"""Where a run's trace is to go: said at its start, written when it is sealed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+
+class TraceTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the run's readings are to be kept beside its record.
+
+    Attributes:
+        given: The file's name as the user gave it.
+        path: The same from the root: whoever recovers the run works in another folder.
+    """
+
+    given: str
+    path: str
+
+
+def target_of(file: object) -> TraceTarget:
+    """Return where a trace is to go, whatever folder the work changes to.
+
+    Args:
+        file: As the user gave it: a text or a path.
+
+    Raises:
+        TypeError: If it is no path.
+        ValueError: If its name cannot be recorded: it is no UTF-8 text, or empty.
+        OSError: If the working folder is gone.
+    """
+    given = os.fspath(file)  # type: ignore[call-overload]  # anything may come from the user; it raises TypeError
+    if not isinstance(given, str):
+        raise TypeError(f"a text or a path is wanted, not {type(given).__name__}")
+    if not given or "\0" in given:
+        raise ValueError("no name of a file")
+    given.encode()
+    return TraceTarget(given=given, path=str(Path(given).absolute()))
