@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from carbonlens.accounting.formulas import energy_kwh
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, combined_grade, grade_shares, unknown
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import Boundary, Grade
 from carbonlens.ledger import queries
-from carbonlens.ledger.queries import COST, EMISSIONS, ENERGY, GRADES, Amount
+from carbonlens.ledger.amounts import COST, EMISSIONS, ENERGY, Amount, groups_of
+from carbonlens.ledger.queries import GRADES
 
 if TYPE_CHECKING:
     from carbonlens.ledger.calendar import Calendar
@@ -96,7 +98,7 @@ def account(
     parts = queries.labelled(queries.roots(view.parts, view.orphans), by, dates)
     parts = queries.rated(parts, rates)
     amounts = _amounts(rates)
-    groups = [*dict.fromkeys(by), "boundary", *(["currency"] if COST in amounts else [])]
+    groups = groups_of(by, amounts)
     errors: dict[tuple[object, ...], list[dict[str, Any]]] = {}
     for row in view.rows(queries.sources(parts, by, amounts)):
         errors.setdefault(tuple(row[g] for g in groups), []).append(row)
@@ -210,7 +212,7 @@ def _undated(count: int) -> Finding:
     return Finding(
         code="CL520",
         severity="warning",
-        message=f"{count} runs have no start: they are in no period",
+        message=f"{counted(count, 'run has no start: it is', 'runs have no start: they are')} in no period",
         mend="import them with their times",
     )
 
@@ -221,7 +223,7 @@ def _unknown(rows: Sequence[Mapping[str, Any]]) -> Finding:
     return Finding(
         code="CL521",
         severity="warning",
-        message=f"energy that is not known, or in part only, in {len(rows)} run(s): {names}{more}; "
+        message=f"energy that is not known, or in part only, in {counted(len(rows), 'run')}: {names}{more}; "
         "sums over them are lower bounds",
         mend="see carbonlens runs show RUN for the reason",
     )

@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from carbonlens.domain.charge import Charge
+from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.meter_reading import MeterReading
 from carbonlens.domain.money import Money
@@ -159,7 +160,7 @@ def read_stored(folder: Path, kind: Kind[Row]) -> tuple[list[tuple[Row, str]], l
         for file in files:
             try:
                 lines = parquet.texts(connection, file)
-                rows = [msgspec.json.decode(line, type=kind.type) for line in lines]
+                rows = [decode_json(line, kind.type) for line in lines]
             except (parquet.UnreadableParquetError, msgspec.MsgspecError, OSError) as error:
                 findings.append(_damaged(file, str(error)))
                 continue

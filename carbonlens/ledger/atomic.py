@@ -4,8 +4,30 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import stat
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Final, get_args
+
+from carbonlens.ledger import layout
+
+_TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{16}\.tmp", re.DOTALL)
+"""Names that ``_temporary`` gives."""
+
+_FLAT: Final = (
+    layout.IMPORTS,
+    *get_args(layout.BatchKind),
+    layout.REDACTIONS,
+    layout.CLOSES,
+    layout.OUTCOMES,
+    layout.STUDIES,
+)
+_BY_TIME: Final = (layout.RUNS, layout.MONTHS, layout.SAMPLES)
+_TIME: Final = re.compile(rf"[0-9]{{6}}|[0-9]{{8}}|{layout.UNDATED}|{layout.CORRECTIONS}")
+"""Folders in those of ``_BY_TIME``."""
 
 
 def write_atomically(file: Path, content: bytes) -> None:
@@ -41,24 +63,48 @@ def write_once(file: Path, content: bytes) -> None:
     sync_folder(file.parent)
 
 
-def remove_leftovers(folder: Path, *, older_than_s: float) -> int:
-    """Remove temporary files and folders of writers that were cut off; return how many.
+def remove_leftovers(ledger: Path, *, older_than_s: float) -> int:
+    """Remove temporary files of writers that were cut off; return how many.
+
+    A ledger may be a folder of the user's own: only regular files that have a name
+    of ours are removed, in the ledger's own folders only, and no link is followed.
 
     Raises:
         OSError: If one cannot be removed.
     """
-    import shutil
-
     latest = time.time() - older_than_s
     removed = 0
-    for place, folders, files in os.walk(folder):
-        for name in [n for n in (*folders, *files) if n.startswith(".") and n != ".gitignore"]:
-            leftover = Path(place) / name
-            if leftover.stat().st_mtime < latest:
-                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink(missing_ok=True)
-                removed += 1
-        folders[:] = [n for n in folders if not n.startswith(".")]
+    for folder in _own_folders(ledger):
+        for entry in _entries(folder):
+            # A writer at work renames its file meanwhile.
+            with suppress(FileNotFoundError):
+                if _TEMPORARY.fullmatch(entry.name) and _is_old_file(entry, latest):
+                    Path(entry.path).unlink()
+                    removed += 1
     return removed
+
+
+def _own_folders(ledger: Path) -> Iterator[Path]:
+    """Yield the folders that writers of a ledger write to; they may be missing, or links."""
+    yield from (ledger / name for name in _FLAT)
+    for name in _BY_TIME:
+        yield from (Path(e.path) for e in _entries(ledger / name) if _TIME.fullmatch(e.name))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """Return what lies in a folder; nothing where it is a link, or cannot be read."""
+    try:
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            return []
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:
+        return []
+
+
+def _is_old_file(entry: os.DirEntry[str], latest: float) -> bool:
+    status = entry.stat(follow_symlinks=False)
+    return stat.S_ISREG(status.st_mode) and status.st_mtime < latest
 
 
 def sync_folder(path: Path) -> None:
@@ -87,7 +133,8 @@ def _link(source: Path, file: Path) -> None:
 
 
 def _temporary(file: Path) -> Path:
-    return file.with_name(f".{file.name[:64]}.{os.urandom(8).hex()}.tmp")
+    stem = file.name.encode("utf-8", "surrogateescape")[:64].decode("utf-8", "ignore")
+    return file.with_name(f".{stem}.{os.urandom(8).hex()}.tmp")
 
 
 def _write_synced(file: Path, content: bytes) -> None:

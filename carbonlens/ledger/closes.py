@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
@@ -10,10 +10,12 @@ from typing import Final
 import msgspec
 
 from carbonlens._version import __version__
+from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
+from carbonlens.domain.run import Run
 from carbonlens.domain.snapshot import Snapshot
-from carbonlens.ledger import activity, layout, redaction
+from carbonlens.ledger import activity, layout, records, redaction
 from carbonlens.ledger.holdings import Holdings
 
 NO_FACTOR_SET: Final = "no factor set is kept in the ledger yet: figures rest on the factors a report names"
@@ -45,7 +47,7 @@ class Close(msgspec.Struct, frozen=True, kw_only=True):
         adjustments: Records of periods closed before that came after their close.
         counting: Runs that counted.
         energy_j: Their energy, as far as known.
-        unknown_energy: How many of them have an unknown energy.
+        unknown_energy: How many of them have an energy that is unknown, or known in part.
         factor_set_sha256: Hash of the factors the figures rest on.
         factor_set_note: Why there is none.
         previous: Period closed before, ``None`` for the first.
@@ -106,7 +108,7 @@ def load(ledger: Path) -> Chain:
     for file in layout.files_in(ledger / layout.CLOSES, ".json"):
         try:
             content = file.read_bytes()
-            closes[file.stem] = msgspec.json.decode(content, type=Close)
+            closes[file.stem] = decode_json(content, Close)
             hashes[file.stem] = sha256_hex(content)
         except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
             text = f"the manifest of {file.stem} cannot be read: {error}"
@@ -122,26 +124,52 @@ def late_records(ledger: Path, held: Holdings, chain: Chain) -> list[Adjustment]
     before = originals(ledger)
     ordered = sorted(chain.closes.values(), key=lambda c: c.start_us)
     late: list[Adjustment] = []
-    for name, sha, start, end in everything(ledger, held):
+    for name, sha, times in everything(ledger, held):
         if not taken.isdisjoint(before.get(sha, {sha})):
             continue
-        for one in ordered:
-            span = Span(name=one.period, start_us=one.start_us, end_us=one.end_us)
-            if touches(start, end, span):
-                late.append(Adjustment(period=one.period, sha256=sha, name=name))
-                break
+        # The first period of each time: a correction may move a run from one to another.
+        firsts = (next((c for c in ordered if touches(*t, span_of(c))), None) for t in times)
+        named = dict.fromkeys(c.period for c in firsts if c is not None)
+        late += [Adjustment(period=period, sha256=sha, name=name) for period in named]
     return late
 
 
-def everything(ledger: Path, held: Holdings) -> Iterable[tuple[str, str, int | None, int | None]]:
-    """Yield name, hash, start and end of every record, of runs and others."""
+Times = tuple[int | None, int | None]
+"""Start and end, UTC microseconds."""
+
+
+def everything(ledger: Path, held: Holdings) -> Iterable[tuple[str, str, Sequence[Times]]]:
+    """Yield name, hash and times of every record, of runs and others; see ``times_by_record``."""
+    times = times_by_record(held)
     for record in held.records:
-        yield record.run.run_id, record.sha256, record.run.start_us, record.run.end_us
+        yield record.run.run_id, record.sha256, times[id(record)]
     if held.unread_files:
         return
     for kind in activity.KINDS.values():
         for row, sha in activity.read_stored(ledger / kind.folder, kind)[0]:
-            yield str(getattr(row, kind.id_field)), sha, *times_of(row)
+            yield str(getattr(row, kind.id_field)), sha, [times_of(row)]
+
+
+def times_by_record(held: Holdings) -> dict[int, list[Times]]:
+    """Return when each record has a part: in its own time, and in that of what it corrects.
+
+    The key is the record's ``id()``. A correction that moves a run to another month
+    changes the figures of both, and where one run was corrected twice, of a third.
+    """
+    replaced: dict[int, list[Run]] = {}
+    for family in records.families([r.run for r in held.records]):
+        for run in family.runs:
+            if run.supersedes:
+                others = (r for r in family.runs if r is not run)
+                replaced[id(run)] = [r for r in others if run.supersedes in (r.run_id, r.supersedes)]
+    return {
+        id(r): [(x.start_us, x.end_us) for x in (r.run, *replaced.get(id(r.run), ()))] for r in held.records
+    }
+
+
+def span_of(one: Close) -> Span:
+    """Return the period of a manifest."""
+    return Span(name=one.period, start_us=one.start_us, end_us=one.end_us)
 
 
 def originals(ledger: Path) -> dict[str, set[str]]:

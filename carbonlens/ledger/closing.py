@@ -13,13 +13,26 @@ from typing import Literal
 
 import msgspec
 
-from carbonlens.domain.run import Run
+from carbonlens.domain.counting import counted
+from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import MissingExtraError, RecordError, UsageError
 from carbonlens.ledger import activity, layout
+from carbonlens.ledger.accounts import Total, account
 from carbonlens.ledger.atomic import write_once
-from carbonlens.ledger.closes import Adjustment, Chain, Close, Span, late_records, load, times_of, touches
+from carbonlens.ledger.calendar import Period
+from carbonlens.ledger.closes import (
+    Adjustment,
+    Chain,
+    Close,
+    Span,
+    late_records,
+    load,
+    times_by_record,
+    times_of,
+    touches,
+)
+from carbonlens.ledger.frames import View
 from carbonlens.ledger.holdings import Holdings
-from carbonlens.ledger.records import current
 
 
 class PeriodStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +68,7 @@ def close(ledger: Path, held: Holdings, span: Span, *, now_us: int, by: str) -> 
     Raises:
         UsageError: If the period is not over, or closed already.
         RecordError: If a part of the ledger cannot be read: it would be left out.
-        MissingExtraError: If there are batches and DuckDB is not installed.
+        MissingExtraError: If DuckDB or narwhals is not installed.
         OSError: If the ledger cannot be written.
     """
     if span.end_us > now_us:
@@ -107,10 +120,10 @@ def period_status(ledger: Path, held: Holdings, span: Span) -> PeriodStatus:
 
 
 def _manifest(ledger: Path, held: Holdings, span: Span, chain: Chain, *, now_us: int, by: str) -> Close:
-    inside = [r for r in held.records if touches(r.run.start_us, r.run.end_us, span)]
-    counting, _ = current([r.run for r in held.records])
-    ours = {id(r.run) for r in inside}
-    energies = [_energy_j(run) for run in counting if id(run) in ours and run.parent_run_id is None]
+    times = times_by_record(held)
+    # A correction that moved a run out of the period belongs to it too: it says why one is missing.
+    inside = [r for r in held.records if any(touches(*t, span) for t in times[id(r)])]
+    totals = _totals(ledger, span)
     rows = {
         kind.folder: sorted(
             sha
@@ -130,15 +143,17 @@ def _manifest(ledger: Path, held: Holdings, span: Span, chain: Chain, *, now_us:
         charges=tuple(rows["charges"]),
         snapshots=tuple(rows["snapshots"]),
         adjustments=tuple(late_records(ledger, held, chain)),
-        counting=len(energies),
-        energy_j=sum((e for e in energies if e is not None), Decimal(0)),
-        unknown_energy=sum(e is None for e in energies),
+        counting=sum(t.runs for t in totals),
+        energy_j=sum((t.energy.exact for t in totals if t.energy.exact is not None), Decimal(0)),
+        unknown_energy=sum(t.runs_unknown + t.runs_unbounded for t in totals),
     )
 
 
-def _energy_j(run: Run) -> Decimal | None:
-    known = [r.energy_j for r in run.energy if r.energy_j is not None]
-    return sum(known, Decimal(0)) if known and len(known) == len(run.energy) else None
+def _totals(ledger: Path, span: Span) -> tuple[Total, ...]:
+    """Return what a query of the period gives: of each run its hours inside, of shared devices its part."""
+    hours = Period(span.start_us // US_PER_HOUR, span.end_us // US_PER_HOUR, span.name)
+    with View(ledger, hours) as view:
+        return account(view).totals
 
 
 def _refuse_unread(held: Holdings) -> None:
@@ -147,7 +162,7 @@ def _refuse_unread(held: Holdings) -> None:
     faults = [f for f in held.findings if f.severity == "error"]
     if faults:
         raise RecordError(
-            f"{len(faults)} files cannot be read or count twice; a close would leave them out",
+            f"{counted(len(faults), 'file')} unreadable or counted twice: a close would leave them out",
             where=faults[0].file,
             mend="mend what carbonlens ledger verify lists, then close",
         )

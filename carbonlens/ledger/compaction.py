@@ -17,13 +17,14 @@ from typing import Final
 import msgspec
 
 from carbonlens._version import __version__
+from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.errors import RecordError
 from carbonlens.ledger import atomic, layout, parquet, redaction, samples
 from carbonlens.ledger.atomic import sync_folder, write_atomically
 from carbonlens.ledger.holdings import each_folder, read_files_of
-from carbonlens.ledger.records import Stored, unique
+from carbonlens.ledger.records import Stored, read_files, unique
 
 MANIFEST_VERSION: Final = 1
 
@@ -95,15 +96,16 @@ def compact(ledger: Path, *, before: str, months: Sequence[str] | None = None) -
         MissingExtraError: If DuckDB is not installed.
         UnwritableError, OSError: If the ledger cannot be written; it is as it was.
     """
-    present = {f.name for f in layout.folders_in(ledger / layout.RUNS)}
-    present |= {f.name for f in layout.folders_in(ledger / layout.MONTHS)}
+    corrections, unread = _corrections(ledger)
+    present = {f.name for f in layout.folders_in(ledger / layout.RUNS)} - {layout.CORRECTIONS}
+    present |= {f.name for f in layout.folders_in(ledger / layout.MONTHS)} | corrections.keys()
     past = {m for m in present if m < before or m == layout.UNDATED}
     wanted = sorted(past if months is None else present & set(months))
     done: list[FoldedMonth] = []
-    findings: list[Finding] = []
+    findings: list[Finding] = list(unread)
     for month in wanted:
         try:
-            folded, more = fold(ledger, month)
+            folded, more = fold(ledger, month, corrections.get(month, ()))
         except RecordError as error:
             # One month that cannot be folded stays as files, and keeps no other from it.
             findings.append(
@@ -124,9 +126,28 @@ def compact(ledger: Path, *, before: str, months: Sequence[str] | None = None) -
     )
 
 
-def fold(ledger: Path, month: str) -> tuple[FoldedMonth | None, list[Finding]]:
-    """Fold one month; ``None`` where it is folded already."""
+def _corrections(ledger: Path) -> tuple[dict[str, list[Path]], list[Finding]]:
+    """Return the live corrections by the month of their own start."""
+    files, findings = each_folder([ledger / layout.RUNS / layout.CORRECTIONS], ".json")
+    records, more = read_files(files)
+    found: dict[str, list[Path]] = {}
+    for record in records:
+        found.setdefault(layout.month_of(record.run.start_us), []).append(Path(record.file))
+    return found, [*findings, *more]
+
+
+def fold(
+    ledger: Path, month: str, corrections: Sequence[Path] = ()
+) -> tuple[FoldedMonth | None, list[Finding]]:
+    """Fold one month; ``None`` where it is folded already.
+
+    Args:
+        ledger: The ledger's folder.
+        month: ``yyyymm`` or ``undated``.
+        corrections: Live corrections that start in it; they lie in a folder of their own.
+    """
     live, findings = each_folder([ledger / layout.RUNS / month], ".json")
+    live += corrections
     parts, more = each_folder([ledger / layout.MONTHS / month], ".parquet")
     if not live and len(parts) <= 1 and all(manifest_file(p).exists() for p in parts):
         return None, [*findings, *more]
@@ -215,7 +236,7 @@ def read_manifest(file: Path) -> Manifest:
         OSError: If there is none, or it may not be read.
         msgspec.MsgspecError: If it is damaged.
     """
-    return msgspec.json.decode(manifest_file(file).read_bytes(), type=Manifest)
+    return decode_json(manifest_file(file).read_bytes(), Manifest)
 
 
 def _check_read_back(file: Path, records: Sequence[Stored]) -> None:

@@ -9,11 +9,14 @@ from typing import Any, Final
 
 import msgspec
 
+from carbonlens.domain.decoding import convert
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import uuid7
-from carbonlens.domain.run import Run
+from carbonlens.domain.run import HourEnergy, Run
+from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import SelectionError, UsageError
-from carbonlens.ledger.records import family_of, written_ms
+from carbonlens.ledger.oddities import unbalanced_hours
+from carbonlens.ledger.records import Family, families, written_ms
 
 CODE: Final = "CL509"
 """Finding a corrected record carries."""
@@ -26,7 +29,8 @@ _FIXED: Final = frozenset({"run_id", "schema_version", "supersedes", "findings"}
 def select(text: str, runs: Sequence[Run], *, where: str) -> Run:
     """Return the latest record of the run whose id is, starts or ends with the text.
 
-    A corrected run is found by the id of any of its records.
+    A corrected run is found by the id of any of its records. The latest is the one that
+    none supersedes, whatever clocks say.
 
     Raises:
         SelectionError: If there is none, or more than one.
@@ -34,13 +38,22 @@ def select(text: str, runs: Sequence[Run], *, where: str) -> Run:
     found = [r for r in runs if r.run_id == text]
     if not found and len(text) >= _SHORTEST_ID:
         found = [r for r in runs if r.run_id.startswith(text) or r.run_id.endswith(text)]
-    latest = {id(run): run for run in (max(family_of(r, runs), key=written_ms) for r in found)}
+    related = families(runs) if found else []
+    latest = {id(run): run for run in (_latest(r, related) for r in found)}
     if len(latest) == 1:
         return next(iter(latest.values()))
     if latest:
         many = f"{len(latest)} runs match {text!r}"
         raise SelectionError(many, where=where, mend="give more of the run id")
     raise SelectionError(f"no run {text!r}", where=where, mend="list them with: carbonlens runs")
+
+
+def _latest(run: Run, related: Sequence[Family]) -> Run:
+    for family in related:
+        if any(r is run for r in family.runs):
+            # As records.current: only what ends in several records, or none, is told by the clock.
+            return max(family.leaves or family.runs, key=written_ms)
+    return run
 
 
 def tagged(run: Run, tags: Mapping[str, str]) -> Run:
@@ -58,13 +71,17 @@ def tagged(run: Run, tags: Mapping[str, str]) -> Run:
 def corrected(run: Run, changes: Mapping[str, Any], *, why: str | None = None) -> Run:
     """Return a record that supersedes the run and differs in these fields.
 
+    Hours that no longer fit its times or energy are left out, unless the correction gives
+    them: its energy is then spread evenly over its time.
+
     Args:
         run: The record that was wrong.
         changes: Field to its value as JSON has it; ``None`` makes it unknown.
         why: Reason, kept in a Finding of the new record.
 
     Raises:
-        UsageError: If a field is none of a run's, has a wrong value, or nothing changes.
+        UsageError: If a field is none of a run's, has a wrong value, nothing changes, or
+            hours it gives do not fit.
     """
     known = {f.name for f in msgspec.structs.fields(Run)}
     strange = sorted(set(changes) - known)
@@ -77,16 +94,61 @@ def corrected(run: Run, changes: Mapping[str, Any], *, why: str | None = None) -
     if not own:
         raise UsageError("the correction changes nothing", where=run.run_id, mend="give a field=value")
     try:
-        changed = msgspec.convert({**plain, **own}, Run)
+        changed = convert({**plain, **own}, Run)
     except msgspec.ValidationError as error:
         raise UsageError(
             f"the correction is no run ({error})",
             where=run.run_id,
             mend="write numbers as numbers and exact amounts as text",
         ) from error
+    hours = _hours(run, changed, given="energy_by_hour" in own)
+    if hours != changed.energy_by_hour:
+        own["energy_by_hour"] = hours
     return msgspec.structs.replace(
-        changed, run_id=_new_id(), supersedes=run.run_id, findings=(*run.findings, _note(run, own, why))
+        changed,
+        run_id=_new_id(),
+        supersedes=run.run_id,
+        energy_by_hour=hours,
+        findings=(*run.findings, _note(run, own, why)),
     )
+
+
+def _hours(run: Run, changed: Run, *, given: bool) -> tuple[HourEnergy, ...]:
+    """Return the hours that fit the corrected record.
+
+    Raises:
+        UsageError: If the correction gives hours that do not.
+    """
+    times = (changed.start_us, changed.end_us)
+    if given:
+        strayed = any(not _overlaps(h.hour_utc, *times) for h in changed.energy_by_hour)
+        if strayed or unbalanced_hours([changed]):
+            raise UsageError(
+                "the hours do not fit the run's times and energy",
+                where=run.run_id,
+                mend="give energy_by_hour inside its times and with the sum of its energy, or leave it out",
+            )
+        return changed.energy_by_hour
+    if times != (run.start_us, run.end_us):
+        return ()
+    if changed.energy == run.energy:
+        return changed.energy_by_hour
+    named = {r.component for r in changed.energy}
+    fitting = [
+        hours
+        for name in dict.fromkeys(h.component for h in run.energy_by_hour)
+        for hours in [tuple(h for h in run.energy_by_hour if h.component == name)]
+        if name in named and not unbalanced_hours([msgspec.structs.replace(changed, energy_by_hour=hours)])
+    ]
+    kept = {id(h) for hours in fitting for h in hours}
+    return tuple(h for h in run.energy_by_hour if id(h) in kept)
+
+
+def _overlaps(hour: int, start_us: int | None, end_us: int | None) -> bool:
+    if start_us is None:
+        return True
+    last_us = start_us if end_us is None else max(start_us, end_us - 1)
+    return start_us // US_PER_HOUR <= hour <= last_us // US_PER_HOUR
 
 
 def parse_changes(pairs: Sequence[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ here they are applied without reading what cannot be concerned.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carbonlens.domain.finding import Finding
@@ -46,14 +46,19 @@ def unredacted(
 
 
 def superseded(
-    connection: DuckDBPyConnection, footers: Sequence[Footer], loose: Sequence[Stored]
+    connection: DuckDBPyConnection,
+    footers: Sequence[Footer],
+    loose: Sequence[Stored],
+    elsewhere: Callable[[Collection[str]], Sequence[Stored]],
 ) -> tuple[list[Stored], list[Finding]]:
     """Return the records that a later one corrects, wherever either lies.
 
     Args:
         connection: An open DuckDB.
         footers: All files: a correction may lie outside the period asked for.
-        loose: Records that were read already.
+        loose: Records that were read already, all live corrections among them.
+        elsewhere: Reads live runs of these ids that were not read: without what
+            both correct, two corrections of one run would not be told as such.
     """
     links = [r for r in loose if r.run.supersedes]
     links += _records(connection, [f for f in footers if f.corrects], "supersedes IS NOT NULL")
@@ -63,6 +68,7 @@ def superseded(
     targets = [r for r in loose if r.run.run_id in wanted]
     holding = [f for f in footers if f.may_hold(min(wanted), max(wanted))]
     targets += _records(connection, holding, f"run_id IN ({_listed(wanted)})")
+    targets += elsewhere(wanted - {r.run.run_id for r in targets})
     involved = {(r.file, r.key): r for r in (*links, *targets)}
     once, _ = unique(involved.values())
     kept, findings = current([r.run for r in once])
@@ -174,6 +180,28 @@ def _records(connection: DuckDBPyConnection, footers: Sequence[Footer], conditio
         return []
     query = f"SELECT filename, record FROM {_scan(footers)} WHERE is_first AND {condition}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
     rows = connection.execute(query).fetchall()
+    return [Stored(run=decode(text.encode()), text=text.encode(), file=file) for file, text in rows]
+
+
+def records_where(
+    connection: DuckDBPyConnection, footers: Sequence[Footer], column: str, values: Collection[str]
+) -> list[Stored]:
+    """Return the records in files, but for rows of ``left_out``, of which a column has one of the values.
+
+    Args:
+        connection: An open DuckDB with the table ``left_out``.
+        footers: Files.
+        column: ``run_id`` or ``parent_run_id``.
+        values: What is looked for; may be very many.
+    """
+    if not footers or not values:
+        return []
+    query = f"""
+        SELECT file, record
+        FROM (SELECT filename AS file, coalesce(study, '') AS study_key, run_id, record FROM {_scan(footers)}
+              WHERE is_first AND counts AND {column} IN (SELECT unnest(?)))
+        ANTI JOIN left_out USING (file, study_key, run_id)"""  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+    rows = connection.execute(query, [sorted(values)]).fetchall()
     return [Stored(run=decode(text.encode()), text=text.encode(), file=file) for file, text in rows]
 
 

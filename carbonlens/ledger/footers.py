@@ -33,6 +33,7 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True):
         ids: First and last ``run_id`` in text order; ``None`` when untold.
         corrects: Whether a record in it may supersede another.
         has_children: Whether a run in it may be part of another.
+        has_hosts: Whether a run in it may tell its host.
     """
 
     file: Path
@@ -42,6 +43,7 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True):
     ids: tuple[str, str] | None = None
     corrects: bool = False
     has_children: bool = False
+    has_hosts: bool = True
 
     def touches(self, period: Period | None) -> bool:
         """Tell whether a period may need the file."""
@@ -75,7 +77,7 @@ def read(connection: DuckDBPyConnection, files: Sequence[Path]) -> tuple[list[Fo
     return [f for f in found if f not in newer], [*findings, *(_newer(f) for f in newer)]
 
 
-_WANTED = ("hour_utc", "run_id", "supersedes", "parent_run_id", "row_schema")
+_WANTED = ("hour_utc", "run_id", "supersedes", "parent_run_id", "host_id", "row_schema")
 
 _STATISTICS = """
 SELECT file_name, path_in_schema,
@@ -128,6 +130,7 @@ def _footer(file: Path, columns: dict[str, _Column]) -> Footer:
         ids=(ids.first, ids.last) if ids.told and ids.first is not None and ids.last is not None else None,
         corrects=columns["supersedes"].filled != 0,
         has_children=columns["parent_run_id"].filled != 0,
+        has_hosts=columns["host_id"].filled != 0,
     )
 
 

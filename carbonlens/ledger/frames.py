@@ -7,7 +7,9 @@ and, where those say that there are any, corrections.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -15,11 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.identity import uuid7
-from carbonlens.domain.units import S_PER_HOUR, US_PER_HOUR
-from carbonlens.errors import MissingExtraError, RecordError, UsageError
+from carbonlens.errors import MissingExtraError, RecordError
 from carbonlens.ledger import calendar as calendars
-from carbonlens.ledger import exclusions, footers, holdings, layout, parquet, redaction, schema
+from carbonlens.ledger import exclusions, footers, holdings, live, parquet, redaction, schema, sharing
 from carbonlens.ledger.calendar import Calendar, Period
 from carbonlens.ledger.parquet import quoted
 from carbonlens.ledger.records import Stored, read_files, unique
@@ -28,16 +28,7 @@ if TYPE_CHECKING:
     import narwhals as nw
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-CORRECTIONS: Final = "corrections"
-"""Folder of live records that supersede others; a period reads it whole."""
-
-_SLACK_S: Final = 86_400
-"""How much earlier than a run's end its file may seem to be written, for clocks that differ."""
-
 _ATTEMPTS: Final = 5
-
-_ID_TIME: Final = len("00000000-0000")
-"""Part of a UUID of version 7 that holds its time."""
 
 _COLUMNS: Final = {k: v for k, v in schema.COLUMNS.items() if k != "record"}
 
@@ -47,7 +38,8 @@ class View:
 
     Attributes:
         parts: One row a part of a run's energy: each run once, corrected and
-            redacted ones left out, within the period.
+            redacted ones left out, within the period. Runs that overlap on a device
+            have what they are billed of it (``sharing``), never more than it drew.
         orphans: Ids of parents that the ledger does not hold: their parts are
             runs of their own.
         findings: What could not be read, or is there twice.
@@ -102,7 +94,15 @@ class View:
         """Run a query and return its rows; decimals stay exact."""
         relation = frame.to_native()
         names = relation.columns
-        return [dict(zip(names, row, strict=True)) for row in relation.fetchall()]
+        exact = [str(kind).startswith("DECIMAL") for kind in relation.types]
+        # As texts: DuckDB takes three times as long to make decimals of them itself.
+        told = (_as_text(n) if is_exact else _name(n) for n, is_exact in zip(names, exact, strict=True))
+        rows = relation.project(", ".join(told)).fetchall()
+        columns = list(zip(*rows, strict=True))
+        columns = [
+            tuple(_decimals(c)) if is_exact else c for c, is_exact in zip(columns, exact, strict=False)
+        ]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def table(
         self, columns: Mapping[str, str], rows: Iterable[object], name: str = "given"
@@ -148,22 +148,29 @@ class View:
         for _ in range(_ATTEMPTS):
             self.findings = []
             # Before the months are listed: compaction writes a month, then removes its files.
-            files, self.undated = _live_files(self.ledger, self.period)
-            live, said = read_files(files)
+            listed = live.listing(self.ledger)
+            files, undated = live.files_of(listed, self.period)
+            loose, said = read_files(files)
+            self.undated = live.count_undated(undated, loose)
             whole, more = holdings.parquet_files(self.ledger)
             found, bad = footers.read(self.connection, whole)
             self.findings += [*said, *more, *bad]
             try:
                 old, said = holdings.read_files_of([f.file for f in found if f.version is None])
                 self.findings += said
-                self._open([f for f in found if f.version is not None], [*old, *live])
+                self._open([f for f in found if f.version is not None], [*old, *loose], listed)
             except FileNotFoundError:
                 continue
             if all(file.exists() for file in whole):
                 return
         raise FileNotFoundError(0, "files go away while they are read", str(self.ledger))
 
-    def _open(self, every: Sequence[footers.Footer], loose: Sequence[Stored]) -> None:
+    def _open(
+        self,
+        every: Sequence[footers.Footer],
+        loose: Sequence[Stored],
+        listed: Mapping[str, Sequence[Path]],
+    ) -> None:
         """Decide what counts: of several records of a run the first, in files before live ones."""
         stones, said = redaction.tombstones(self.ledger)
         self.findings += said
@@ -171,7 +178,7 @@ class View:
         pending = exclusions.unredacted(self.connection, touched, stones)
         kept, said = unique(redaction.applied([*pending, *loose], stones))
         self.findings += said
-        gone, said = exclusions.superseded(self.connection, every, kept)
+        gone, said = exclusions.superseded(self.connection, every, kept, self._live_runs)
         self.findings += said
         left = {exclusions.excluded(r) for r in (*pending, *gone)}
         doubles, known, said = exclusions.duplicates(self.connection, touched, kept, left)
@@ -183,6 +190,66 @@ class View:
         self._unite(touched, bool(left or doubles))
         self._count_undated(every, rest)
         self._find_orphans(touched, kept)
+        self._divide(every, touched, rest, {*left, *doubles}, corrected, listed)
+
+    def _divide(
+        self,
+        every: Sequence[footers.Footer],
+        touched: Sequence[footers.Footer],
+        rest: Sequence[Stored],
+        left: Collection[exclusions.Excluded],
+        corrected: Collection[tuple[str | None, str]],
+        listed: Mapping[str, Sequence[Path]],
+    ) -> None:
+        """Put what runs that overlap on a device are billed in the place of what they read."""
+
+        def more_live(period: Period) -> list[Stored]:
+            # As listed before the months were: what went away since lies in one of them, or in one
+            # that came later.
+            files, _ = live.files_of(listed, period)
+            found, _ = read_files(files)
+            folded = self._folded(every, [f.stem for f in files])
+            names = {run_id for _, run_id in folded}
+            for file in files:
+                if file.stem not in names and not os.path.lexists(file):
+                    raise FileNotFoundError(0, "the run went into a month meanwhile", str(file))
+            return [
+                r for r in found if r.key not in corrected and (r.run.study or "", r.run.run_id) not in folded
+            ]
+
+        found = sharing.shared(
+            sharing.Whole(
+                connection=self.connection,
+                some_left_out=bool(left),
+                footers=every,
+                loose=rest,
+                orphans=self.orphans,
+                period=self.period,
+                more_live=more_live,
+            )
+        )
+        if not found.billed:
+            return
+        self.findings += found.findings
+        replaced = {r.key for r in found.measured}
+        out = {*left, *(exclusions.excluded(r) for r in found.measured)}
+        self._load("left_out", exclusions.COLUMNS, (e._asdict() for e in sorted(out)))
+        loose = [*(r for r in rest if r.key not in replaced), *found.billed]
+        self._load("loose", _COLUMNS, _loose_rows(loose))
+        self._unite(touched, some_left_out=True)
+
+    def _folded(self, every: Sequence[footers.Footer], ids: Sequence[str]) -> set[tuple[str, str]]:
+        """Return study and id of those runs that lie in a Parquet file, of whatever month."""
+        holding = [f.file for f in every if ids and f.may_hold(min(ids), max(ids))]
+        if not holding:
+            return set()
+        scan = f"read_parquet([{', '.join(quoted(f) for f in holding)}])"
+        wanted = "is_first AND counts AND run_id IN (SELECT unnest(?))"
+        query = f"SELECT coalesce(study, ''), run_id FROM {scan} WHERE {wanted}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+        return set(self.connection.execute(query, [ids]).fetchall())
+
+    def _live_runs(self, ids: Collection[str]) -> Sequence[Stored]:
+        return read_files(live.files_named(self.ledger, ids))[0]
 
     def _unite(self, touched: Sequence[footers.Footer], some_left_out: bool) -> None:
         """Put live runs and files into one table; in a period, only its hours."""
@@ -230,6 +297,20 @@ class View:
         self.orphans = sorted(missing - {r.run.run_id for r in kept})
 
 
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _as_text(column: str) -> str:
+    return f"{_name(column)}::VARCHAR AS {_name(column)}"
+
+
+def _decimals(texts: Sequence[str | None]) -> list[Decimal | None]:
+    # Many are the same, such as 0.
+    made = {text: None if text is None else Decimal(text) for text in set(texts)}
+    return [made[text] for text in texts]
+
+
 def _frame(relation: DuckDBPyRelation) -> nw.LazyFrame[Any]:
     import narwhals as nw
 
@@ -252,52 +333,3 @@ def _loose_rows(records: Iterable[Stored]) -> Iterable[schema.Row]:
     for row in schema.rows_of(records):
         # The text is there already, as the record it was read from.
         yield msgspec.structs.replace(row, record=None)
-
-
-def _live_files(ledger: Path, period: Period | None) -> tuple[list[Path], int]:
-    """Return the live runs a period needs, and how many have no start.
-
-    A run lies in the month of its start and may reach into later ones; it was
-    written at its end, so that older months are chosen by the files' times. A
-    correction may have moved its run out of the period: its id tells another
-    month than its folder, unless it moved the run into the month it was written in;
-    such a one belongs into ``CORRECTIONS``.
-    """
-    if period is None:
-        return [f for folder in layout.folders_in(ledger / layout.RUNS) for f in _json(folder)], 0
-    first = layout.month_of(period.first_hour * US_PER_HOUR)
-    last = layout.month_of((period.end_hour - 1) * US_PER_HOUR)
-    not_before = period.first_hour * S_PER_HOUR - _SLACK_S
-    files: list[Path] = []
-    undated = 0
-    for folder in layout.folders_in(ledger / layout.RUNS):
-        month = folder.name
-        if month == layout.UNDATED:
-            undated = len(_json(folder))
-        elif month == CORRECTIONS or first <= month <= last:
-            files += _json(folder)
-        else:
-            inside = _id_starts(month)
-            files += [
-                f
-                for f in _json(folder)
-                if not inside(f.stem) or (month < first and f.stat().st_mtime >= not_before)
-            ]
-    return files, undated
-
-
-def _id_starts(month: str) -> Callable[[str], bool]:
-    """Return a test whether a run id was given within a month; ids that do not tell pass."""
-    try:
-        period = Calendar().period(f"{month[:4]}-{month[4:]}")
-    except UsageError:
-        return lambda _: True
-    low, high = (
-        uuid7(hour * S_PER_HOUR * 1000, bytes(10))[:_ID_TIME] for hour in (period.first_hour, period.end_hour)
-    )
-    # As texts: a month may hold very many.
-    return lambda run_id: run_id[_ID_TIME : _ID_TIME + 2] != "-7" or low <= run_id[:_ID_TIME] < high
-
-
-def _json(folder: Path) -> list[Path]:
-    return layout.files_in(folder, ".json")

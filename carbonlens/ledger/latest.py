@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,12 @@ _VERSION_AT = 14
 
 _SPARE = 2
 """Times as many records as asked for are read: some of them only correct others."""
+
+_LARGE = 1000
+"""So many runs are read whole in about half a second."""
+
+_BYTES_A_RUN = 177
+"""Of a compacted run; docs/scale.md has the measurement."""
 
 
 class Latest(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +80,18 @@ def latest(ledger: Path, n: int) -> Latest:
         findings=(*findings, *said, *more, *doubles, *chains),
         unread_files=unread,
     )
+
+
+def is_large(ledger: Path) -> bool:
+    """Tell whether reading all runs would keep a reader waiting; from names and sizes alone.
+
+    Raises:
+        OSError: If the folder cannot be read.
+    """
+    names = itertools.chain.from_iterable(map(os.scandir, layout.folders_in(ledger / layout.RUNS)))
+    live = sum(1 for _ in itertools.islice(names, _LARGE))
+    files, _ = holdings.parquet_files(ledger)
+    return live + sum(f.stat().st_size for f in files) // _BYTES_A_RUN >= _LARGE
 
 
 def _newest_live(ledger: Path, n: int) -> list[Path]:

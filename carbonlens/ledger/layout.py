@@ -9,10 +9,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
+from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S
 
 RUNS: Final = "runs"
 """``<yyyymm>/<run_id>.json``: live runs, one file each."""
+
+CORRECTIONS: Final = "corrections"
+"""Folder beside the months of ``RUNS``: live runs that supersede others.
+
+What they correct may lie in any month, so that every period query reads them all;
+compaction folds each into the month of its own start.
+"""
 
 IMPORTS: Final = "imports"
 """``<source hash>-<importer>.parquet``: one batch an imported source."""
@@ -50,6 +58,11 @@ def month_of(start_us: int | None) -> str:
     except (ValueError, OverflowError, OSError):
         # A clock that was never set: the record is kept all the same.
         return UNDATED
+
+
+def folder_of(run: Run) -> str:
+    """Return the folder below ``RUNS`` that a live run is written to."""
+    return month_of(run.start_us) if run.supersedes is None else CORRECTIONS
 
 
 def batch_name(source_sha256: str, importer: str) -> str:

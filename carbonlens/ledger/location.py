@@ -8,12 +8,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from carbonlens.errors import ConfigError
+from carbonlens.errors import ConfigError, UsageError
 
 LEDGER_VARIABLE = "CARBONLENS_LEDGER"
 
 ADDRESS: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/+(?P<rest>[^/].*)")
 """A ledger that is no folder, such as ``s3://bucket/ledger``; a path object leaves one slash of the two."""
+
+
+_LOCAL_SCHEMES: Final = frozenset({"file", "local"})
+
+
+def address_of(text: str | Path) -> str:
+    """Return the address as fsspec wants it, both slashes back in place."""
+    found = ADDRESS.fullmatch(str(text))
+    if found is None:
+        return str(text)
+    slash = "/" if found["scheme"] in _LOCAL_SCHEMES else ""
+    return f"{found['scheme']}://{slash}{found['rest']}".rstrip("/")
 
 
 def is_address(place: str | Path) -> bool:
@@ -41,7 +53,11 @@ def locate(
     Raises:
         ConfigError: If the nearest ``pyproject.toml`` sets a ledger that is no
             text, or a ``~user`` has no home.
+        UsageError: If ``explicit`` is empty.
     """
+    if explicit == "":
+        # As a path it would be the working folder; a shell variable that is not set gives it.
+        raise UsageError("the path is empty", where="--ledger", mend="give a folder, or leave it out")
     if explicit is not None:
         return _whole(Path(explicit), "--ledger")
     variables = os.environ if environ is None else environ

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from carbonlens.ledger.location import is_address, locate
+from carbonlens.ledger.location import address_of, is_address, locate
 from carbonlens.ledger.store import Ledger
 
 
 @contextmanager
 def open_ledger(explicit: str | Path | None = None, *, fetch: bool = True) -> Iterator[Ledger]:
     """Yield the ledger; for an address a local copy of it, put back at the end.
+
+    Runs that could not be sent to an address when they were sealed are sent first.
 
     Args:
         explicit: The ``--ledger`` option; found as ``locate`` finds it when ``None``.
@@ -27,7 +29,11 @@ def open_ledger(explicit: str | Path | None = None, *, fetch: bool = True) -> It
     if not is_address(place):
         yield Ledger(place)
         return
-    from carbonlens.ledger.remote import address_of, working_copy
+    from carbonlens.ledger import outbox
+    from carbonlens.ledger.remote import working_copy
 
-    with working_copy(address_of(place), fetch=fetch) as copy:
-        yield Ledger(copy)
+    address = address_of(place)
+    if outbox.waiting(address):
+        outbox.send(address)
+    with working_copy(address, fetch=fetch) as copy:
+        yield Ledger(copy, address=address)

@@ -12,11 +12,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from carbonlens.accounting.formulas import electricity_cost, emissions_kg
 from carbonlens.errors import SelectionError
-from carbonlens.ledger import calendar, rates, schema
+from carbonlens.ledger import calendar, error_sums, rates, schema
+from carbonlens.ledger.amounts import ENERGY, Amount, at_float_rate, exact_variance, groups_of, value
 from carbonlens.ledger.rates import Rates
 
 if TYPE_CHECKING:
@@ -36,27 +34,6 @@ LABELS: Final = (
 GRADES: Final = ("A", "B", "C", "D", "E")
 _TAG: Final = "tag:"
 _OF_INTERVALS: Final = ("var_", "grade_", "ungraded_", "wide_")
-
-
-class Amount(msgspec.Struct, frozen=True, kw_only=True):
-    """A quantity that a query sums.
-
-    Attributes:
-        name: Of its columns.
-        rate: The rates that make it of energy; ``None`` for the energy itself.
-            Values then are in joules times the rate's unit per kWh: exact, and
-            divided by 3.6e6 where they are read.
-    """
-
-    name: str
-    rate: rates.Name | None = None
-
-
-ENERGY: Final = Amount(name="energy")
-EMISSIONS: Final = Amount(name="emissions", rate="emissions")
-COST: Final = Amount(name="cost", rate="cost")
-
-_FORMULAS: Final = {"emissions": emissions_kg, "cost": electricity_cost}
 
 
 def roots(parts: Frame, orphans: Sequence[str] = ()) -> Frame:
@@ -139,16 +116,16 @@ def totals(
     """
     import narwhals as nw
 
-    groups = _groups(by, amounts)
+    groups = groups_of(by, amounts)
     types = _types(by, amounts)
     common = [f"var_common_{a.name}" for a in amounts]
     sums = {n: e for n, e in _sums(by, amounts).items() if intervals or not n.startswith(_OF_INTERVALS)}
     typed = {n: (nw.col(n) if n in sums else nw.lit(None)).cast(kind) for n, kind in types.items()}
-    unknown = {n: nw.lit(None).cast(_variance()) for n in common}
+    unknown = {n: nw.lit(None).cast(nw.Float64) for n in common}
     values = parts.group_by(*groups).agg(**sums).with_columns(**typed, **unknown)
     values = values.select(*groups, *types, *common)
     if intervals:
-        values = _with_common(values, _sources(parts, by, amounts), groups, types, amounts)
+        values = _with_common(values, error_sums.variances(parts, by, amounts), groups, types)
     # A sum of nothing is 0 in narwhals: here it is unknown.
     told = {
         n: nw.when(nw.col(known) > 0).then(nw.col(n).cast(types[n]))
@@ -157,17 +134,16 @@ def totals(
     return values.with_columns(**told).sort(*groups, nulls_last=True)
 
 
-def _with_common(
-    values: Frame, errors: Frame, groups: Sequence[str], types: dict[str, Any], amounts: Sequence[Amount]
-) -> Frame:
+def _with_common(values: Frame, errors: Frame, groups: Sequence[str], types: dict[str, Any]) -> Frame:
     """Add the variances of the common errors: a union, as a join would lose groups named null."""
     import narwhals as nw
 
-    squared = {f"var_common_{a.name}": _square(nw.col(f"u_{a.name}")) for a in amounts}
+    common = [n for n in errors.collect_schema().names() if n not in groups]
     empty = {n: nw.lit(None).cast(kind) for n, kind in types.items()}
-    more = errors.with_columns(**squared, **empty).select(*groups, *types, *squared)
+    more = errors.with_columns(**empty).select(*groups, *types, *common)
     both = nw.concat([values, more], how="vertical")
-    summed = both.group_by(*groups).agg(**{n: nw.col(n).sum() for n in (*types, *squared)})
+    # One row of each half: nothing is added.
+    summed = both.group_by(*groups).agg(**{n: nw.col(n).sum() for n in (*types, *common)})
     return summed.with_columns(**{n: nw.col(n).cast(kind) for n, kind in types.items()})
 
 
@@ -176,26 +152,8 @@ def sources(parts: Frame, by: Sequence[str], amounts: Sequence[Amount] = (ENERGY
 
     Columns: the groups, ``kind``, ``source_id`` and ``u_<amount>``, one sigma.
     """
-    order = [*_groups(by, amounts), "kind", "source_id"]
-    return _sources(parts, by, amounts).sort(*order, nulls_last=True)
-
-
-def _sources(parts: Frame, by: Sequence[str], amounts: Sequence[Amount]) -> Frame:
-    import narwhals as nw
-
-    groups = _groups(by, amounts)
-    found: list[tuple[str, dict[str, Expr]]] = []
-    for kind in schema.KINDS:
-        u = nw.col(f"u_{kind}_j")
-        found.append((kind, {a.name: _at_rate(u, a).sum() for a in amounts}))
-    for a in amounts:
-        if a.rate is not None:
-            # A rate's error is relative: it goes with what the rate made.
-            share = _value(a).cast(nw.Float64) * nw.col(f"{a.rate}_u_relative")
-            found.append((a.rate, {a.name: share.cast(_variance()).sum()}))
-    uncertain = {a.rate: nw.col(f"{a.rate}_u_relative") > 0 for a in amounts if a.rate is not None}
-    kinds = [(parts.filter(uncertain[kind]) if kind in uncertain else parts, kind, us) for kind, us in found]
-    return nw.concat([_of_kind(rows, groups, kind, us, amounts) for rows, kind, us in kinds], how="vertical")
+    order = [*groups_of(by, amounts), "kind", "source_id"]
+    return error_sums.by_source(parts, by, amounts).sort(*order, nulls_last=True)
 
 
 def top(parts: Frame, by: Sequence[str], amount: Amount, n: int) -> Frame:
@@ -203,7 +161,7 @@ def top(parts: Frame, by: Sequence[str], amount: Amount, n: int) -> Frame:
 
     Groups of different boundaries stand beside each other; compare within one.
     """
-    groups = _groups(by, [amount])
+    groups = groups_of(by, [amount])
     rows = totals(parts, by, [amount])
     order = [f"value_{amount.name}", *groups]
     return rows.sort(*order, descending=[True, *(False for _ in groups)], nulls_last=True).head(n)
@@ -275,11 +233,6 @@ def run_table(parts: Frame) -> Frame:
     return table.drop("parts_with_units").sort("start_us", *labels, "boundary", nulls_last=True)
 
 
-def _groups(by: Sequence[str], amounts: Sequence[Amount]) -> list[str]:
-    currency = ["currency"] if any(a.rate == "cost" for a in amounts) else []
-    return [*dict.fromkeys(by), "boundary", *currency]
-
-
 def _sums(by: Sequence[str], amounts: Sequence[Amount]) -> dict[str, Expr]:
     import narwhals as nw
 
@@ -299,16 +252,15 @@ def _sums(by: Sequence[str], amounts: Sequence[Amount]) -> dict[str, Expr]:
     sums["ungraded_j"] = nw.when(nw.col("grade").is_null()).then(energy).sum()
     sums["wide_j"] = nw.when(nw.col("u_random_j").is_null()).then(energy).sum()
     for a in amounts:
-        sums[f"value_{a.name}"] = _value(a).sum()
-        sums[f"parts_known_{a.name}"] = _count(~_value(a).is_null())
-        sigma = nw.col("u_random_j").cast(nw.Float64)
+        sums[f"value_{a.name}"] = value(a).sum()
+        sums[f"parts_known_{a.name}"] = _count(~value(a).is_null())
+        sigma = at_float_rate(nw.col("u_random_j"), a)
         if a.rate is not None:
-            sigma = sigma * nw.col(f"{a.rate}_rate").cast(nw.Float64)
             rate = nw.col(f"{a.rate}_rate")
             sums[f"unrated_j_{a.name}"] = nw.when(rate.is_null()).then(energy).sum()
             sums[f"unrated_parts_{a.name}"] = _count(rate.is_null() & ~energy.is_null())
         # A float's sum depends on the order of threads; a decimal's does not.
-        sums[f"var_random_{a.name}"] = (sigma * sigma).cast(_variance()).sum()
+        sums[f"var_random_{a.name}"] = (sigma * sigma).cast(exact_variance()).sum()
     return sums
 
 
@@ -327,62 +279,14 @@ def _types(by: Sequence[str], amounts: Sequence[Amount]) -> dict[str, Any]:
         if name.startswith(("runs", "parts", "unrated_parts")):
             types[name] = nw.Int64()
         elif name.startswith("var_"):
-            types[name] = _variance()
+            types[name] = nw.Float64()
         else:
             scaled = name in {f"value_{a.name}" for a in amounts if a.rate is not None}
             types[name] = nw.Decimal(38, 14 if scaled else 6)
     return types
 
 
-def _value(amount: Amount) -> Expr:
-    import narwhals as nw
-
-    return _at_rate(nw.col("energy_j"), amount)
-
-
-def _at_rate(energy: Expr, amount: Amount) -> Expr:
-    import narwhals as nw
-
-    if amount.rate is None:
-        return energy
-    made: Expr = _FORMULAS[amount.rate](energy, nw.col(f"{amount.rate}_rate"))
-    return made
-
-
-def _of_kind(
-    parts: Frame, groups: Sequence[str], kind: str, sums: dict[str, Expr], amounts: Sequence[Amount]
-) -> Frame:
-    import narwhals as nw
-
-    source = nw.col(f"{kind}_source_id")
-    summed = (
-        parts.filter(~source.is_null())
-        .group_by(*groups, source.name.keep())
-        .agg(**{f"u_{name}": u for name, u in sums.items()})
-    )
-    columns = {
-        f"u_{a.name}": (nw.col(f"u_{a.name}") if a.name in sums else nw.lit(None)).cast(_variance())
-        for a in amounts
-    }
-    named = summed.with_columns(kind=nw.lit(kind), source_id=source, **columns)
-    return named.select(*groups, "kind", "source_id", *columns)
-
-
-def _square(u: Expr) -> Expr:
-    import narwhals as nw
-
-    value = u.cast(nw.Float64)
-    return (value * value).cast(_variance())
-
-
 def _count(condition: Expr) -> Expr:
     import narwhals as nw
 
-    return condition.cast(nw.Int64).sum()
-
-
-def _variance() -> Any:  # noqa: ANN401 - narwhals' type is imported late
-    """Return the type of summed sigmas and variances: exact, hence the same for any order of summing."""
-    import narwhals as nw
-
-    return nw.Decimal(38, 9)
+    return nw.when(condition).then(nw.lit(1)).count()

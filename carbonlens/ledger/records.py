@@ -13,13 +13,20 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.domain.decoding import convert, json_decoder
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex, uuid7_ms
 from carbonlens.domain.run import SCHEMA_VERSION, Run
 from carbonlens.errors import RecordError
 from carbonlens.ledger import migration
+from carbonlens.ledger.regular_file import read_regular
 
-_DECODER: Final = msgspec.json.Decoder(Run)
+_DECODER: Final = json_decoder(Run)
+
+_MOST_BYTES: Final = 64 * 1024 * 1024
+"""Of one record; a year by hours takes a few MiB."""
+
+_TOO_DEEP: Final = "it is nested too deeply"
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +59,10 @@ def minified(raw: bytes) -> bytes:
     Raises:
         msgspec.DecodeError: If it is no JSON.
     """
-    return msgspec.json.format(raw, indent=-1)
+    try:
+        return msgspec.json.format(raw, indent=-1)
+    except RecursionError as error:
+        raise msgspec.DecodeError(_TOO_DEEP) from error
 
 
 def content_sha256(raw: bytes) -> str:
@@ -74,16 +84,34 @@ def decode(raw: bytes) -> Run:
         UnicodeDecodeError: If it is no text.
     """
     try:
+        return _decoded(raw)
+    except RecursionError as error:
+        raise msgspec.DecodeError(_TOO_DEEP) from error
+
+
+def _decoded(raw: bytes) -> Run:
+    try:
         run = _DECODER.decode(raw)
     except msgspec.ValidationError:
         # A newer or older record need not fit this version's fields: look at its version first.
         plain = msgspec.json.decode(raw)
         if not isinstance(plain, dict) or migration.version_of(plain) == SCHEMA_VERSION:
             raise
-        return msgspec.convert(migration.forward(plain), Run)
+        return convert(migration.forward(plain), Run)
     if run.schema_version == SCHEMA_VERSION:
         return run
-    return msgspec.convert(migration.forward(msgspec.json.decode(raw)), Run, strict=False)
+    return convert(migration.forward(msgspec.json.decode(raw)), Run, strict=False)
+
+
+def read_file(file: Path) -> Stored:
+    """Read one live run.
+
+    Raises:
+        OSError: If it cannot be read, or is no regular file: a pipe would keep the reader waiting.
+        RecordError, msgspec.MsgspecError, UnicodeDecodeError: As of ``decode``.
+    """
+    raw = read_regular(file, at_most=_MOST_BYTES)
+    return Stored(run=decode(raw), text=minified(raw), file=str(file))
 
 
 def read_files(files: Iterable[Path]) -> tuple[list[Stored], list[Finding]]:
@@ -92,8 +120,7 @@ def read_files(files: Iterable[Path]) -> tuple[list[Stored], list[Finding]]:
     findings: list[Finding] = []
     for file in files:
         try:
-            raw = file.read_bytes()
-            stored = Stored(run=decode(raw), text=minified(raw), file=str(file))
+            stored = read_file(file)
         except FileNotFoundError:
             # Compaction on another host took it meanwhile; it lies in a month now.
             continue

@@ -13,7 +13,7 @@ from carbonlens.ledger import atomic, layout, redaction
 from carbonlens.ledger.atomic import write_atomically
 from carbonlens.ledger.compaction import LEFTOVER_S, rewrite
 from carbonlens.ledger.holdings import each_folder, parquet_files, read_files_of
-from carbonlens.ledger.records import Stored, decode, minified
+from carbonlens.ledger.records import Stored, read_file
 from carbonlens.ledger.redaction import Tombstone
 
 
@@ -114,8 +114,9 @@ def _occurrences(ledger: Path, keys: set[tuple[str | None, str]]) -> tuple[list[
 
 def _loose(file: Path) -> Stored | None:
     """Return a live record under whatever name; ``None`` for a file that holds none."""
+    if not file.is_file():
+        return None
     try:
-        raw = file.read_bytes()
-        return Stored(run=decode(raw), text=minified(raw), file=str(file))
+        return read_file(file)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecordError, FileNotFoundError):
         return None

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import US_PER_S
 from carbonlens.errors import UsageError
@@ -109,7 +110,7 @@ def tombstones(ledger: Path) -> tuple[dict[str, Tombstone], list[Finding]]:
     findings: list[Finding] = []
     for file in files_in(ledger / REDACTIONS, ".json"):
         try:
-            stone = msgspec.json.decode(file.read_bytes(), type=Tombstone)
+            stone = decode_json(file.read_bytes(), Tombstone)
         except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
             findings.append(
                 Finding(

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from carbonlens.errors import CarbonlensError, MissingExtraError, RecordError, UnwritableError
-from carbonlens.ledger.location import ADDRESS
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -24,16 +23,9 @@ if TYPE_CHECKING:
 _OBJECT_STORES: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "oss"})
 """Have no folders: making one there would make a bucket."""
 
-_LOCAL_SCHEMES: Final = frozenset({"file", "local"})
-
-
-def address_of(text: str | Path) -> str:
-    """Return the address as fsspec wants it, both slashes back in place."""
-    found = ADDRESS.fullmatch(str(text))
-    if found is None:
-        return str(text)
-    slash = "/" if found["scheme"] in _LOCAL_SCHEMES else ""
-    return f"{found['scheme']}://{slash}{found['rest']}".rstrip("/")
+_BOTO: Final = {"config_kwargs": {"connect_timeout": 10, "read_timeout": 30, "retries": {"max_attempts": 2}}}
+_PATIENCE: Final[Mapping[str, Mapping[str, object]]] = {"s3": _BOTO, "s3a": _BOTO}
+"""Options by scheme: a minute and five attempts, as is usual, look like a hang."""
 
 
 @contextmanager
@@ -65,7 +57,7 @@ def _file_system(address: str) -> tuple[AbstractFileSystem, str]:
     except ImportError as error:
         raise MissingExtraError("remote", "fsspec") from error
     try:
-        files, root = fsspec.core.url_to_fs(address)
+        files, root = fsspec.core.url_to_fs(address, **_PATIENCE.get(address.partition(":")[0], {}))
     except ImportError as error:
         raise MissingExtraError("remote", f"the package for {address.partition(':')[0]}") from error
     except ValueError as error:
@@ -87,15 +79,44 @@ def _fetch(files: AbstractFileSystem, root: str, copy: Path, address: str) -> di
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
         if wanted:
             files.get([f"{root}/{n}" for n in wanted], [str(copy / n) for n in wanted])
-    except FileNotFoundError:
-        return _hashes(copy)
+    except FileNotFoundError as error:
+        _refuse_missing_bucket(files, root, address, error)
     except Exception as error:  # Each file system raises a family of errors of its own.
-        raise RecordError(
-            f"the ledger cannot be read ({_reason(error)})",
-            where=address,
-            mend="check the address, the credentials and the network",
-        ) from error
+        raise _unreadable(address, error) from error
     return _hashes(copy)
+
+
+def _refuse_missing_bucket(
+    files: AbstractFileSystem, root: str, address: str, error: FileNotFoundError
+) -> None:
+    """Tell a ledger without records, which is fine, from a bucket that is not there."""
+    if not _OBJECT_STORES.intersection(_protocols(files)):
+        return
+    bucket = root.partition("/")[0]
+    try:
+        there = files.exists(bucket)
+    except Exception as fault:  # Each file system raises a family of errors of its own.
+        raise _unreadable(address, fault) from fault
+    if not there:
+        raise RecordError(
+            f"there is no bucket {bucket!r}", where=address, mend="check its name, or make it"
+        ) from error
+
+
+def _unreadable(address: str, error: Exception) -> RecordError:
+    return RecordError(f"the ledger cannot be read ({_reason(error)})", where=address, mend=_mend(error))
+
+
+def _mend(error: Exception) -> str:
+    """Return what to do about an error that a file system raised, as far as its words tell."""
+    text = f"{type(error).__name__} {error}".lower()
+    if "timeout" in text or "timed out" in text or "connect" in text:
+        return "check the network, and the endpoint (for S3: AWS_ENDPOINT_URL); then run it again"
+    if "credential" in text or "forbidden" in text or "access denied" in text or "accessdenied" in text:
+        return "check the credentials (for S3: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY or AWS_PROFILE)"
+    if "bucket" in text:
+        return "check the bucket's name, or make it; and the credentials"
+    return "check the address, the credentials and the network, then run it again"
 
 
 def _put_back(
@@ -120,7 +141,7 @@ def _put_back(
         raise UnwritableError(
             f"the ledger cannot be written ({_reason(error)})",
             where=address,
-            mend="check the address, the credentials and the network, then run it again",
+            mend=_mend(error),
         ) from error
 
 

@@ -8,6 +8,9 @@ any order of rows, and never needs more than one day in memory.
 from __future__ import annotations
 
 import itertools
+import re
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -16,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.units import US_PER_S
@@ -45,7 +49,11 @@ _PAIR_NJ_PER_J: Final = 2_000_000_000
 """``pair_mw * dt_us`` is twice the trapezoid, in nanojoules."""
 
 _MICRO: Final = Decimal("0.000001")
-_MERGED: Final = "merged-"
+MERGED: Final = "merged-"
+"""How the names of merged files begin."""
+
+RESTORE: Final = "restore the file from a copy; the run's record keeps its energy"
+_PLAIN_NAME: Final = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
 Series = Sequence[tuple[int, float]]
 """UTC microseconds and watts, in order of time."""
@@ -85,7 +93,9 @@ class _Merged(msgspec.Struct, frozen=True):
 
 
 def write(ledger: Path, run_id: str, series: Mapping[str, Series]) -> list[Path]:
-    """Store a run's samples, one file a UTC day; the same again changes nothing.
+    """Store a run's samples by UTC day; the same again changes nothing.
+
+    Of a series that was stored in part, what is new is stored.
 
     Args:
         ledger: The ledger's folder.
@@ -93,20 +103,99 @@ def write(ledger: Path, run_id: str, series: Mapping[str, Series]) -> list[Path]
         series: Device to its samples.
 
     Raises:
-        RecordError: If a device's samples are not in order of time.
+        RecordError: If a device's samples are not in order of time, or others of the same
+            time are stored.
         MissingExtraError: If DuckDB is not installed.
         UnwritableError: If a file cannot be written.
         OSError: If the folder cannot be written.
     """
     rows = [row for device in sorted(series) for row in rows_of(run_id, device, series[device])]
     rows.sort(key=lambda r: (_day(r.t_us), r.device, r.t_us))
-    files = []
+    files: list[Path] = []
+    new: list[tuple[Path, list[SampleRow]]] = []
     for day, of_day in itertools.groupby(rows, key=lambda r: _day(r.t_us)):
-        file = ledger / layout.SAMPLES / day / f"{run_id}.parquet"
-        if not file.exists():
-            parquet.write(file, COLUMNS, of_day)
-        files.append(file)
+        folder = ledger / layout.SAMPLES / day
+        known, holding = _stored(folder, run_id)
+        missing = [row for row in of_day if _is_new(row, known.get(row.device, []))]
+        if missing:
+            # Named by its content: another part of the run never stands in its place.
+            name = sha256_hex(b"\n".join(msgspec.json.encode(row) for row in missing))[:32]
+            new.append((folder / f"{_file_stem(run_id)}-{name}.parquet", missing))
+            files.append(new[-1][0])
+        else:
+            files += holding
+    for file, missing in new:
+        parquet.write(file, COLUMNS, missing)
     return files
+
+
+def _stored(folder: Path, run_id: str) -> tuple[dict[str, list[SampleRow]], list[Path]]:
+    """Return what a day holds of a run, by device and in order of time, and the files that hold it."""
+    stem = _file_stem(run_id)
+    names = (f"{stem}.parquet", f"{stem}-", MERGED)
+    files = [f for f in counting(folder) if f.name.startswith(names)]
+    if not files:
+        return {}, []
+    connection = parquet.connect()
+    import duckdb
+
+    found: dict[str, list[SampleRow]] = defaultdict(list)
+    holding: list[Path] = []
+    try:
+        for file in files:
+            query = f"SELECT {', '.join(COLUMNS)} FROM read_parquet({parquet.quoted(file)}) WHERE run_id = ?"  # noqa: S608  # our own names and quoted paths
+            try:
+                rows = connection.execute(query, [run_id]).fetchall()
+            except duckdb.Error as error:
+                raise RecordError(
+                    "samples stored before cannot be read: the new ones might count twice",
+                    where=str(file),
+                    mend=RESTORE,
+                ) from error
+            for row in rows:
+                sample = SampleRow(**dict(zip(COLUMNS, row, strict=True)))
+                found[sample.device].append(sample)
+            if rows:
+                holding.append(file)
+    finally:
+        connection.close()
+    for samples in found.values():
+        samples.sort(key=_time)
+    return found, holding
+
+
+def _is_new(row: SampleRow, known: Sequence[SampleRow]) -> bool:
+    """Tell whether a sample is not stored yet.
+
+    Raises:
+        RecordError: If its interval is covered by other samples.
+    """
+    place = bisect_left(known, row.t_us, key=_time)
+    same = list(itertools.takewhile(lambda k: k.t_us == row.t_us, known[place:]))
+    if row in same or (row.dt_us is None and any(k.power_mw == row.power_mw for k in same)):
+        return False
+    began = row.t_us - (row.dt_us or 0)
+    differs = any(k.power_mw != row.power_mw or (k.dt_us and row.dt_us) for k in same)
+    inside = place > 0 and known[place - 1].t_us > began
+    after = known[place + len(same) :][:1]
+    if differs or inside or any(k.t_us - (k.dt_us or 0) < row.t_us for k in after):
+        raise RecordError(
+            f"other samples of {row.device} are stored for the same time",
+            where=row.run_id,
+            mend="give the series whose part is stored, longer, or another name of the device",
+        )
+    return True
+
+
+def _time(row: SampleRow) -> int:
+    return row.t_us
+
+
+def _file_stem(run_id: str) -> str:
+    """Return the name of a run's file: its id, unless that is no file's name or one of ours."""
+    if _PLAIN_NAME.fullmatch(run_id) and not run_id.startswith(MERGED):
+        return run_id
+    return f"id-{sha256_hex(run_id.encode())[:32]}"
 
 
 def rows_of(run_id: str, device: str, series: Series) -> Iterator[SampleRow]:
@@ -155,16 +244,25 @@ def merge(ledger: Path, day: str) -> Path | None:
         OSError: If the folder cannot be written.
     """
     folder = ledger / layout.SAMPLES / day
-    singles = [f for f in _counting(folder) if not f.name.startswith(_MERGED)]
+    _remove_merged(folder)
+    singles = [f for f in counting(folder) if not f.name.startswith(MERGED)]
     if len(singles) < 2:
         return None
     names = tuple(f.name for f in singles)
-    file = folder / f"{_MERGED}{sha256_hex(chr(10).join(names).encode())[:32]}.parquet"
+    file = folder / f"{merged_name(names)}.parquet"
     parquet.merge(singles, file, order=("run_id", "device", "t_us"))
     write_atomically(file.with_suffix(".json"), msgspec.json.encode(_Merged(names)))
     for single in singles:
         single.unlink(missing_ok=True)
     return file
+
+
+def _remove_merged(folder: Path) -> None:
+    """Remove what a merging that was cut off left: files whose samples a merged one holds."""
+    for manifest in layout.files_in(folder, ".json"):
+        if manifest.with_suffix(".parquet").exists():
+            for name in names_in(manifest) or ():
+                (folder / name).unlink(missing_ok=True)
 
 
 def energy(
@@ -187,7 +285,7 @@ def energy(
     connection = parquet.connect()
     try:
         for day in days(ledger):
-            files = _counting(ledger / layout.SAMPLES / day)
+            files = counting(ledger / layout.SAMPLES / day)
             try:
                 rows = _of_files(connection, files, longest_gap_s)
             except duckdb.Error:
@@ -201,6 +299,30 @@ def energy(
     finally:
         connection.close()
     return [_sampled(*key, *sums[key]) for key in sorted(sums)], findings
+
+
+def unreadable(file: Path, error: Exception) -> Finding:
+    """Return the Finding of samples that DuckDB cannot read."""
+    return Finding(
+        code="CL524",
+        severity="error",
+        message=f"samples cannot be read and are left out: {str(error).splitlines()[0]}",
+        file=str(file),
+        mend=RESTORE,
+    )
+
+
+def names_in(manifest: Path) -> tuple[str, ...] | None:
+    """Return the files that a manifest says were merged; ``None`` where it is damaged."""
+    try:
+        return decode_json(manifest.read_bytes(), _Merged).files
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def merged_name(names: Sequence[str]) -> str:
+    """Return the name, without its ending, of what these files were merged into."""
+    return f"{MERGED}{sha256_hex(chr(10).join(names).encode())[:32]}"
 
 
 def integrals(samples: nw.LazyFrame[Any], longest_gap_us: int) -> nw.LazyFrame[Any]:
@@ -247,25 +369,18 @@ def _of_each(
         try:
             rows += _of_files(connection, [file], longest_gap_s)
         except duckdb.Error as error:
-            findings.append(
-                Finding(
-                    code="CL524",
-                    severity="error",
-                    message=f"samples cannot be read and are left out: {str(error).splitlines()[0]}",
-                    file=str(file),
-                    mend="restore the file from a copy; the run's record keeps its energy",
-                )
-            )
+            findings.append(unreadable(file, error))
     return rows, findings
 
 
-def _counting(folder: Path) -> list[Path]:
+def counting(folder: Path) -> list[Path]:
     """Return the files whose samples count: merged ones with their manifest, others not in one."""
     files = layout.files_in(folder, ".parquet")
     manifests = layout.files_in(folder, ".json")
-    merged = {name for m in manifests for name in msgspec.json.decode(m.read_bytes(), type=_Merged).files}
+    # A damaged manifest still makes its merged file count: what it was made from is gone, as far as known.
+    merged = {name for m in manifests for name in names_in(m) or ()}
     whole = {m.stem for m in manifests}
-    return [f for f in files if f.name not in merged and (not f.name.startswith(_MERGED) or f.stem in whole)]
+    return [f for f in files if f.name not in merged and (not f.name.startswith(MERGED) or f.stem in whole)]
 
 
 def _sampled(  # noqa: PLR0913, PLR0917 - the columns of one row

@@ -17,6 +17,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from carbonlens.domain.decoding import convert
 from carbonlens.domain.run import Reading, Run
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import RecordError
@@ -199,7 +200,7 @@ def rows(stored: Stored, *, counts: bool = True) -> list[Row]:
     for place, part in enumerate(parts):
         of_run = whole if place == 0 else {}
         place_of = {"part": place, "is_first": place == 0, "month_utc": _month_number(part["hour_utc"])}
-        made.append(msgspec.convert({**labels, **of_run, **part, **place_of}, Row))
+        made.append(convert({**labels, **of_run, **part, **place_of}, Row))
     return made
 
 

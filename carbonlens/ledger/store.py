@@ -8,12 +8,13 @@ that share a folder write under names that no other uses.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import Run
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from carbonlens.ledger.calendar import Calendar
     from carbonlens.ledger.frames import View
     from carbonlens.ledger.holdings import Holdings
+    from carbonlens.ledger.latest import Latest
+    from carbonlens.ledger.samples import SampledEnergy, Series
 
 __all__ = ["Ledger", "LedgerView", "sync_folder", "unwritable", "write_atomically"]
 
@@ -50,9 +53,10 @@ class Ledger:
 
     Args:
         path: The ledger's folder; made at the first write.
+        address: Where it really lies, when the folder is a copy of it.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, address: str | None = None) -> None:
         """Point at the folder without touching it.
 
         Raises:
@@ -65,10 +69,19 @@ class Ledger:
                 mend="give a local folder with --ledger",
             )
         self.path = Path(path)
+        self.shown = str(self.path) if address is None else address
+        """Where the ledger lies, for messages."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything is there."""
+        if self.shown == str(self.path):
+            return self.path.is_dir()
+        return any(self.path.iterdir())
 
     def __repr__(self) -> str:
         """Show the folder."""
-        return f"Ledger({str(self.path)!r})"
+        return f"Ledger({self.shown!r})"
 
     def ensure_writable(self) -> None:
         """Make the folder if need be and check that it can be written.
@@ -100,7 +113,7 @@ class Ledger:
             UnwritableError: If the ledger cannot be written.
             RecordError: If a different record has this id already.
         """
-        file = self.path / layout.RUNS / layout.month_of(run.start_us) / f"{run.run_id}.json"
+        file = self.path / layout.RUNS / layout.folder_of(run) / f"{run.run_id}.json"
         content = msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n"
         if file.exists():
             if file.read_bytes() == content:
@@ -231,7 +244,46 @@ class Ledger:
             raise RecordError(
                 "the outcomes do not match their hash", where=str(file), mend="restore the file from a copy"
             )
-        return msgspec.json.decode(content, type=tuple[int, ...])
+        return decode_json(content, tuple[int, ...])
+
+    def add_samples(self, run_id: str, series: Mapping[str, Series]) -> list[Path]:
+        """Store a run's power samples, by UTC day; the same again changes nothing.
+
+        ``carbonlens ledger compact`` puts a day's files into one, ``verify`` checks
+        them; the run's own record, and what is billed by it, stay as they are.
+
+        Args:
+            run_id: The run.
+            series: Device to its samples: UTC microseconds and watts, in order of time.
+
+        Raises:
+            RecordError: If a device's samples are not in order of time.
+            MissingExtraError: If DuckDB is not installed.
+            UnwritableError: If the ledger cannot be written.
+        """
+        from carbonlens.ledger import samples
+
+        try:
+            self._make()
+            return samples.write(self.path, run_id, series)
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+
+    def sampled_energy(self) -> tuple[list[SampledEnergy], list[Finding]]:
+        """Return the energy of each run and device of which samples are stored, by the trapezoid rule.
+
+        Also returned are Findings of files that could not be read.
+
+        Raises:
+            MissingExtraError: If DuckDB or narwhals is not installed.
+            RecordError: If the folder cannot be read.
+        """
+        from carbonlens.ledger import samples
+
+        try:
+            return samples.energy(self.path)
+        except OSError as error:
+            raise self.unreadable(error) from error
 
     def holdings(self) -> Holdings:
         """Read every record as stored: each once, redactions applied, corrected ones too.
@@ -258,6 +310,33 @@ class Ledger:
         held = self.holdings()
         runs = sorted((r.run for r in held.records), key=lambda r: r.recorded_us)
         return LedgerView(runs=tuple(runs), findings=held.findings, unread_batches=held.unread_files)
+
+    def latest(self, n: int) -> Latest:
+        """Return the last ``n`` runs that were recorded and count, without reading the others.
+
+        Raises:
+            RecordError: If the folder itself cannot be read.
+        """
+        from carbonlens.ledger.latest import latest
+
+        try:
+            return latest(self.path, n)
+        except OSError as error:
+            raise self.unreadable(error) from error
+
+    @property
+    def is_large(self) -> bool:
+        """Whether reading every run would keep a reader waiting.
+
+        Raises:
+            RecordError: If the folder itself cannot be read.
+        """
+        from carbonlens.ledger.latest import is_large
+
+        try:
+            return is_large(self.path)
+        except OSError as error:
+            raise self.unreadable(error) from error
 
     def query(self, period: str | None = None, calendar: Calendar | None = None) -> View:
         """Open the one view of a period, for the queries; use it in a ``with`` block.

@@ -20,6 +20,7 @@ from carbonlens.ledger.holdings import Holdings, read_all
 from carbonlens.ledger.records import current
 from carbonlens.ledger.verify_closes import close_faults
 from carbonlens.ledger.verify_files import batch_faults, month_faults, strange_files
+from carbonlens.ledger.verify_samples import sample_faults
 
 CHECKS: Final = (
     ("read", "every file can be read"),
@@ -106,6 +107,7 @@ def _hash_faults(ledger: Path, held: Holdings) -> list[Finding]:
     faults += month_faults(ledger)
     faults += _outcome_faults(ledger)
     faults += _unfinished_redactions(held)
+    faults += sample_faults(ledger)
     return faults
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.ledger import layout
 from carbonlens.ledger.closes import (
@@ -36,7 +37,7 @@ def close_faults(ledger: Path, held: Holdings) -> list[Finding]:
     for name, manifest in chain.closes.items():
         gone = manifest.hashes - there
         if gone:
-            whole = f"{len(gone)} of the {len(manifest.hashes)} records"
+            whole = f"{len(gone)} of {counted(len(manifest.hashes), 'record')}"
             text = f"{whole} {name} was closed with are gone or altered"
             findings.append(fault(text, file_of(ledger, name), "restore them from a copy"))
     for period, late in _by_period(late_records(ledger, held, chain)).items():
@@ -44,7 +45,7 @@ def close_faults(ledger: Path, held: Holdings) -> list[Finding]:
             Finding(
                 code="CL517",
                 severity="info",
-                message=f"{late} records came after {period} was closed: prior-period adjustments",
+                message=f"{counted(late, 'record')} came after {period} was closed: prior-period adjustments",
                 file=str(file_of(ledger, period)),
                 mend="the next close takes them up",
             )
@@ -75,7 +76,7 @@ def _link_faults(ledger: Path, name: str, manifest: Close, chain: Chain) -> list
 def _hashes_there(ledger: Path, held: Holdings) -> set[str]:
     before = originals(ledger)
     there: set[str] = set()
-    for _, sha, _, _ in everything(ledger, held):
+    for _, sha, _ in everything(ledger, held):
         there |= before.get(sha, {sha})
     return there
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.units import US_PER_S
@@ -83,7 +84,8 @@ def _batch_fault(connection: DuckDBPyConnection, file: Path) -> str | None:
         except parquet.UnreadableParquetError as error:
             return f"its columns cannot be read: {error}"
     if differing:
-        return f"{differing} rows differ from what their records give: the file was altered"
+        rows = counted(differing, "row differs", "rows differ")
+        return f"{rows} from what the records give: the file was altered"
     return None
 
 
@@ -152,6 +154,7 @@ def _leftover(file: Path, now_us: int) -> list[Finding]:
 def _folded_twice(ledger: Path) -> list[Finding]:
     """Return months whose folding was cut off: harmless, as each run counts once."""
     findings: list[Finding] = []
+    corrections, _ = each_folder([ledger / layout.RUNS / layout.CORRECTIONS], ".json")
     for folder in layout.folders_in(ledger / layout.MONTHS):
         try:
             parts = layout.files_in(folder, ".parquet")
@@ -159,9 +162,10 @@ def _folded_twice(ledger: Path) -> list[Finding]:
         except (OSError, msgspec.MsgspecError):
             continue  # Said by another check.
         live = layout.files_in(ledger / layout.RUNS / folder.name, ".json")
-        again = sum(f.stem in named for f in live)
+        again = sum(f.stem in named for f in (*live, *corrections))
         if again or len(parts) > 1:
-            text = f"month {folder.name} is half folded ({again} runs lie there twice); each counts once"
+            lying = counted(again, "run lies", "runs lie")
+            text = f"month {folder.name} is half folded ({lying} there twice); each counts once"
             findings.append(_half_done(text, folder))
     return findings
 

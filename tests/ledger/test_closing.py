@@ -1,6 +1,7 @@
 """Closed periods are chained manifests; what comes later is an adjustment; open ones are drafts."""
 
 import json
+from decimal import Decimal
 
 import msgspec
 import pytest
@@ -10,6 +11,7 @@ from carbonlens.domain.charge import Charge
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.errors import UsageError
 from carbonlens.ledger import activity, closing
+from carbonlens.ledger.accounts import account
 from carbonlens.ledger.calendar import Calendar
 from carbonlens.ledger.store import Ledger
 from carbonlens.ledger.verify import verify
@@ -143,3 +145,27 @@ def test_compaction_keeps_a_closed_period_whole(folder):
     assert faults(folder) == []
     redact("run-0000", ["units"], why="w", ledger=folder)
     assert faults(folder) == []
+
+
+def test_the_figures_are_those_of_the_period_query(tmp_path):
+    edge = span_of("2026-09").end_us
+    over = make_run("over", "8", edge - HOUR_US, end_us=edge + 3 * HOUR_US)
+    shared = [
+        msgspec.structs.replace(
+            make_run(name, "6", edge - 9 * HOUR_US, end_us=edge - 8 * HOUR_US, host_id="h"),
+            energy=(msgspec.structs.replace(over.energy[0], energy_j=Decimal(6), devices=("cpu0",)),),
+        )
+        for name in "ab"
+    ]
+    unknown = make_run("unknown", None, edge - 2 * HOUR_US)
+    ledger = fill(tmp_path, [over, *shared, unknown])
+    closes = {period: close(tmp_path, period) for period in ("2026-09", "2026-10")}
+    for period, manifest in closes.items():
+        with ledger.query(period) as view:
+            totals = account(view).totals
+        assert manifest.energy_j == sum(t.energy.exact for t in totals)
+        assert manifest.counting == sum(t.runs for t in totals)
+    september, october = closes.values()
+    assert (september.energy_j, october.energy_j) == (2 + 6, 6)
+    assert (september.counting, september.unknown_energy, october.counting) == (4, 1, 0)
+    assert len(october.runs) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from carbonlens.domain.identity import sha256_hex, uuid7
 from carbonlens.domain.run import Conditions, HourEnergy, Origin, Reading, Run
-from carbonlens.ledger import compaction, layout
+from carbonlens.ledger import atomic, compaction, layout
 from carbonlens.ledger.store import Ledger
 from carbonlens.ledger.verify import verify
 from tests.ledger.test_store import make_run
@@ -153,13 +153,69 @@ def test_samples_of_past_days_are_put_into_one_file_a_day(tmp_path):
 
 def test_what_writers_left_behind_is_cleared_a_day_later(tmp_path):
     fill(tmp_path, runs_over(5, 2))
-    old, fresh = tmp_path / "runs" / "202609" / ".a.tmp", tmp_path / "months" / ".b"
-    fresh.mkdir(parents=True)
+    name = f".a.json.{'0f' * 8}.tmp"
+    old, fresh = tmp_path / "runs" / "202609" / name, tmp_path / "months" / "202609" / name
+    fresh.parent.mkdir(parents=True)
+    fresh.write_text("{")
     old.write_text("{")
     os.utime(old, (1, 1))
     compaction.compact(tmp_path, before="202612")
     assert (old.exists(), fresh.exists()) == (False, True)
     assert (tmp_path / ".gitignore").exists()
+
+
+def test_what_is_the_users_own_stays(tmp_path):
+    project = tmp_path / "project"
+    fill(project, runs_over(5, 2))
+    month = project / "runs" / "202609"
+    name = f".a.json.{'0f' * 8}.tmp"
+    own = [
+        project / ".env",
+        project / ".git" / name,
+        project / "sub" / ".venv" / name,
+        project / ".carbonlens" / "runs" / "202609" / name,
+        project / "runs" / "mine" / name,
+        month / ".env",
+        month / ".git" / name,
+        month / f"{name}x",
+        tmp_path / "elsewhere" / name,
+    ]
+    for file in own:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("mine")
+    folder = month / f".folder.{'0f' * 8}.tmp"
+    folder.mkdir()
+    (project / "runs" / "202608").symlink_to(tmp_path / "elsewhere")
+    (project / "imports").symlink_to(tmp_path / "elsewhere")
+    links = [month / ".link", month / f".link.{'0f' * 8}.tmp"]
+    links[0].symlink_to(tmp_path / "elsewhere")
+    links[1].symlink_to(own[0])
+    for path in tmp_path.rglob("*"):
+        os.utime(path, (1, 1), follow_symlinks=False)
+    compaction.compact(project, before="202612")
+    assert [p.read_text() for p in own] == ["mine"] * len(own)
+    assert folder.is_dir()
+    assert all(p.is_symlink() for p in links)
+
+
+def test_a_temporary_file_that_its_writer_renames_meanwhile_is_no_error(tmp_path, monkeypatch):
+    folder = tmp_path / "closes"
+    folder.mkdir()
+    for i in range(2):
+        file = folder / f".{i}.json.{'0f' * 8}.tmp"
+        file.write_text("{")
+        os.utime(file, (1, 1))
+    listed = atomic._entries
+
+    def one_is_renamed(place):
+        entries = listed(place)
+        if place == folder:
+            (folder / f".0.json.{'0f' * 8}.tmp").rename(folder / "0.json")
+        return entries
+
+    monkeypatch.setattr(atomic, "_entries", one_is_renamed)
+    assert atomic.remove_leftovers(tmp_path, older_than_s=60) == 1
+    assert [f.name for f in folder.iterdir()] == ["0.json"]
 
 
 def realistic(i):

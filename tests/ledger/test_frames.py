@@ -12,8 +12,9 @@ from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import MissingExtraError
 from carbonlens.ledger import batches, parquet, queries, redaction
 from carbonlens.ledger.calendar import Calendar
-from carbonlens.ledger.frames import CORRECTIONS, View
+from carbonlens.ledger.frames import View
 from carbonlens.ledger.latest import latest
+from carbonlens.ledger.layout import CORRECTIONS
 from carbonlens.ledger.reading import open_view, to_pandas
 from carbonlens.ledger.records import current
 from carbonlens.ledger.store import Ledger
@@ -165,9 +166,10 @@ def test_a_period_reads_only_its_own_files(tmp_path):
     october = month(tmp_path, "202610", [make(f"o{i}", "1", OCT + i) for i in range(300)])
     month(tmp_path, "202611", [make("n", "2")])
     blank_data(october)
-    broken = store.append(make("gone", "1", OCT))
+    sep = Calendar().period("2026-09").first_hour * US_PER_HOUR
+    broken = store.append(make("gone", "1", sep))
     broken.write_text("{")
-    os.utime(broken, (OCT / 1e6, OCT / 1e6))
+    os.utime(broken, (sep / 1e6, sep / 1e6))
     store.append(make("live", "3"))
     assert seen(tmp_path, "2026-11") == ([("live", 3), ("n", 2)], [])
     import duckdb

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from carbonlens.errors import ConfigError
+from carbonlens.errors import ConfigError, UsageError
 from carbonlens.ledger.location import locate, state_dir
 
 
@@ -12,6 +12,12 @@ def test_option_wins_over_everything(tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.carbonlens]\nledger = "a"\n')
     found = locate(tmp_path / "x", start=tmp_path, environ={"CARBONLENS_LEDGER": "/nowhere"})
     assert found == tmp_path / "x"
+
+
+def test_an_empty_option_is_refused_and_an_empty_variable_is_none(tmp_path):
+    with pytest.raises(UsageError, match="--ledger"):
+        locate("", start=tmp_path, environ={})
+    assert locate(start=tmp_path, environ={"CARBONLENS_LEDGER": ""}) == tmp_path / ".carbonlens"
 
 
 def test_variable_wins_over_pyproject(tmp_path):

@@ -19,9 +19,9 @@ from carbonlens.errors import ConfigError, RecordError, SelectionError
 from carbonlens.ledger import calendar as calendars
 from carbonlens.ledger import parquet, queries, rates, schema
 from carbonlens.ledger.accounts import account, read_total
+from carbonlens.ledger.amounts import COST, EMISSIONS, ENERGY
 from carbonlens.ledger.calendar import Calendar
 from carbonlens.ledger.frames import View
-from carbonlens.ledger.queries import COST, EMISSIONS, ENERGY
 from carbonlens.ledger.records import Stored
 from carbonlens.ledger.store import Ledger
 

@@ -1,6 +1,8 @@
 """What makes two records one, and which record of a chain of corrections counts."""
 
 import itertools
+import os
+import socket
 
 import msgspec
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carbonlens.domain.identity import uuid7, uuid7_ms
-from carbonlens.ledger.records import Stored, content_sha256, current, decode, family_of, unique
+from carbonlens.ledger.records import Stored, content_sha256, current, decode, family_of, minified, unique
 from carbonlens.ledger.store import Ledger
 from tests.ledger.test_store import make_run
 
@@ -115,3 +117,35 @@ def test_an_id_tells_when_it_was_made(ms, noise):
 @pytest.mark.parametrize("text", ["", "r1", "12345678-1234-4234-8234-123456789012", "0" * 32])
 def test_other_ids_tell_nothing(text):
     assert uuid7_ms(text) is None
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "folder"])
+def test_what_is_no_regular_file_keeps_no_reader_waiting(tmp_path, kind, monkeypatch):
+    ledger = Ledger(tmp_path)
+    file = ledger.append(make_run()).with_name("other.json")
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "device":
+        file.symlink_to("/dev/zero")
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        # The path of a socket is short.
+        monkeypatch.chdir(file.parent)
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(file.name)
+    view = ledger.view()
+    assert len(view.runs) == 1
+    assert [(f.code, f.file) for f in view.findings] == [("CL501", str(file))]
+
+
+@pytest.mark.parametrize("start", ["[", '{"a":', '{"tags":{"a":'])
+def test_a_deeply_nested_file_is_a_damaged_record(tmp_path, start):
+    ledger = Ledger(tmp_path)
+    file = ledger.append(make_run()).with_name("deep.json")
+    file.write_text(start * 100_000)
+    view = ledger.view()
+    assert len(view.runs) == 1
+    assert [(f.code, f.file) for f in view.findings] == [("CL501", str(file))]
+    with pytest.raises(msgspec.DecodeError, match="nested"):
+        minified(b"[" * 100_000)

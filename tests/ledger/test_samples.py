@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carbonlens.errors import RecordError
-from carbonlens.ledger import samples
+from carbonlens.ledger import compaction, parquet, samples
+from carbonlens.ledger.store import Ledger
+from carbonlens.ledger.verify import verify
+from tests.ledger.test_store import make_run
 
 NOON = 1_764_331_200_000_000
 MIDNIGHT = NOON + 12 * 3_600_000_000
@@ -115,6 +118,41 @@ def test_a_late_run_of_a_merged_day_counts_too(tmp_path):
     assert [run for run, _ in found(tmp_path)] == ["a", "b", "late"]
 
 
+@pytest.mark.parametrize("merged", [False, True])
+def test_more_samples_of_a_run_are_stored_and_none_twice(tmp_path, merged):
+    series = regular(50)
+    samples.write(tmp_path, "other", {"gpu": series})
+    samples.write(tmp_path, "r", {"gpu": series[10:20]})
+    if merged:
+        samples.merge(tmp_path, "20251128")
+    samples.write(tmp_path, "r", {"cpu": series[:5]})
+    for more in (series[10:20], series[10:30], series[29:40], series, series):
+        assert all(f.exists() for f in samples.write(tmp_path, "r", {"gpu": more}))
+    assert len(list(tmp_path.rglob("*.parquet"))) == (5 if merged else 6)
+    energies = found(tmp_path)
+    assert energies["r", "cpu"].energy_j == trapezoid(series[:5])
+    assert energies["r", "gpu"].energy_j == energies["other", "gpu"].energy_j == trapezoid(series)
+    samples.merge(tmp_path, "20251128")
+    assert found(tmp_path) == energies
+    assert sample_findings(tmp_path) == []
+
+
+def test_other_samples_of_a_time_that_is_stored_are_refused(tmp_path):
+    series = regular(20)
+    samples.write(tmp_path, "r", {"gpu": series})
+    finer = regular(40, step_us=50_000)
+    for other in (
+        [(t, p + 1) for t, p in series],
+        finer,
+        series[::2],
+        [(NOON + 1, 1.0)],
+        [series[0], (MIDNIGHT - 1, 1.0)],
+    ):
+        with pytest.raises(RecordError, match="stored for the same time"):
+            samples.write(tmp_path, "r", {"gpu": other})
+    assert found(tmp_path)["r", "gpu"].energy_j == trapezoid(series)
+
+
 def test_a_damaged_file_is_named_and_the_others_count(tmp_path):
     samples.write(tmp_path, "a", {"gpu": regular(5)})
     (bad,) = samples.write(tmp_path, "b", {"gpu": regular(5)})
@@ -127,3 +165,83 @@ def test_a_damaged_file_is_named_and_the_others_count(tmp_path):
 def test_an_empty_ledger_has_no_samples(tmp_path):
     assert samples.energy(tmp_path) == ([], [])
     assert samples.days(tmp_path) == []
+
+
+def three_runs(folder):
+    ledger = Ledger(folder)
+    for name in "abc":
+        ledger.append(make_run(name, start_us=NOON))
+        ledger.add_samples(name, {"gpu": regular(50)})
+    return ledger
+
+
+def sample_findings(folder):
+    return [(f.code, f.severity) for f in verify(folder, now_us=NOON + 10**12).findings]
+
+
+def test_compaction_merges_the_days_of_past_months_and_verify_takes_them(tmp_path):
+    ledger = three_runs(tmp_path)
+    before = ledger.sampled_energy()
+    assert sample_findings(tmp_path) == []
+    assert compaction.compact(tmp_path, before="202511").days == ()
+    assert compaction.compact(tmp_path, before="202512").days == ("20251128",)
+    assert compaction.compact(tmp_path, before="202512").days == ()
+    names = sorted(f.suffix for f in (tmp_path / "samples" / "20251128").iterdir())
+    assert names == [".json", ".parquet"]
+    assert ledger.sampled_energy() == before
+    assert sample_findings(tmp_path) == []
+
+
+def test_what_a_cut_off_merging_left_is_told_and_the_next_removes_it(tmp_path):
+    ledger = three_runs(tmp_path)
+    before = ledger.sampled_energy()
+    folder = tmp_path / "samples" / "20251128"
+    (file,) = folder.glob("a-*.parquet")
+    content = file.read_bytes()
+    merged = samples.merge(tmp_path, "20251128")
+    file.write_bytes(content)
+    assert sample_findings(tmp_path) == [("CL515", "info")]
+    assert samples.merge(tmp_path, "20251128") is None
+    assert sorted(f.name for f in folder.iterdir()) == [merged.with_suffix(".json").name, merged.name]
+    assert ledger.sampled_energy() == before
+    merged.with_suffix(".json").unlink()
+    assert ("CL515", "info") in sample_findings(tmp_path)
+
+
+@pytest.mark.parametrize("fault", ["torn", "manifest", "renamed", "gone", "moved", "doubled", "negative"])
+def test_samples_that_were_altered_are_a_mismatch(tmp_path, fault):
+    three_runs(tmp_path)
+    merged = samples.merge(tmp_path, "20251128")
+    manifest = merged.with_suffix(".json")
+    altered = {
+        "moved": "SELECT * REPLACE (t_us + 86400000000 AS t_us)",
+        "negative": "SELECT * REPLACE (-power_mw AS power_mw)",
+        "doubled": f"SELECT * FROM '{merged}' UNION ALL SELECT *",
+    }
+    if fault == "torn":
+        merged.write_bytes(merged.read_bytes()[:200])
+    elif fault == "manifest":
+        manifest.write_text("{")
+    elif fault == "renamed":
+        manifest.write_text('{"files": ["a.parquet"]}')
+    elif fault == "gone":
+        merged.unlink()
+    else:
+        connection = parquet.connect()
+        connection.execute(f"COPY ({altered[fault]} FROM '{merged}') TO '{merged}.x' (FORMAT parquet)")
+        connection.close()
+        merged.with_name(merged.name + ".x").replace(merged)
+    assert ("CL510", "error") in sample_findings(tmp_path) or ("CL524", "error") in sample_findings(tmp_path)
+    assert not verify(tmp_path, now_us=NOON + 10**12).sound
+    Ledger(tmp_path).sampled_energy()
+
+
+def test_a_run_id_that_is_no_file_name_stays_inside_its_day(tmp_path):
+    for name in ("../../x", "merged-1", ".hidden", "a" * 300, "röd"):
+        Ledger(tmp_path).add_samples(name, {"gpu": regular(5)})
+    assert {f.parent for f in tmp_path.rglob("*.parquet")} == {tmp_path / "samples" / "20251128"}
+    energies, findings = Ledger(tmp_path).sampled_energy()
+    assert findings == []
+    assert {e.run_id for e in energies} == {"../../x", "merged-1", ".hidden", "a" * 300, "röd"}
+    assert samples.merge(tmp_path, "20251128") is not None
+    assert sample_findings(tmp_path) == []
