@@ -11,6 +11,7 @@ from carbonlens.compare.arms import Arm
 from carbonlens.compare.grouping import StepRuns
 from carbonlens.compare.material import Material
 from carbonlens.compare.quality import disagreement, is_binary
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 
@@ -68,7 +69,9 @@ def about_quality(material: Material) -> tuple[Finding, ...]:
 
 
 def _counted(finding: Finding, how: str, count: int, total: int) -> Finding:
-    return replace(finding, message=f"{finding.message} ({how} {count} of {total} runs)", line=None)
+    return replace(
+        finding, message=f"{finding.message} ({how} {count} of {counted(total, 'run')})", line=None
+    )
 
 
 def _disagrees(step: str, name: str, ends: tuple[float, float]) -> Finding:

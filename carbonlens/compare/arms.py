@@ -15,6 +15,7 @@ from carbonlens.accounting.amounts import account
 from carbonlens.compare.observation import Observation, core_hours_of
 from carbonlens.compare.statistics import sample
 from carbonlens.domain.comparison import Amounts
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, combined_grade, unknown
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
@@ -159,7 +160,8 @@ def complete_rounds(
         Finding(
             code="CL405",
             severity="info",
-            message=f"{which} lack a step and are left out; {len(common)} complete rounds remain",
+            message=f"{which} lack a step and are left out; "
+            f"{counted(len(common), 'complete round remains', 'complete rounds remain')}",
             mend="measure the missing rounds",
         ),
     )

@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from carbonlens.compare.statistics import normal_quantile
+from carbonlens.domain.counting import counted
 from carbonlens.errors import UsageError
 
 ROUNDS_NEEDED: Final = 20
@@ -181,6 +182,6 @@ def _at(distribution: Sequence[tuple[float, int]], share: float, total: int) -> 
 def _require(n: int, least: int) -> None:
     if n < least:
         raise UsageError(
-            f"a bootstrap interval of {n} values: at least {least} are needed",
+            f"a bootstrap interval of {counted(n, 'value')}: at least {least} are needed",
             mend="measure more rounds, or use Student's t",
         )

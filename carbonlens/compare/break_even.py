@@ -52,8 +52,10 @@ def break_even(
 ) -> BreakEven:
     """Return effort over saving per unit, with Fieller's interval.
 
-    An error source named in both (the CPU model, a factor) moves both by the
-    same share and cancels; what it moves one of them more is kept.
+    An error source named in both (the CPU model, a factor) cancels as far as it
+    moves both by the same share; what is left of it is kept. Where the saving's
+    own interval holds a loss, the effort may never be earned back, whatever
+    cancels.
 
     Args:
         measure: Name of the measure.
@@ -83,13 +85,15 @@ def _quotient(effort: Estimate, saving: Estimate, unit: str) -> tuple[Estimate, 
         if s <= 0:
             return unknown(unit), "may_never"
         return Estimate(value=f / s, unit=unit, grade=grade, bounds=(None, None)), "may_never"
-    var_f, var_s = _own_variances(effort, saving, f, s)
     if s > 0 and effort.has_unknown_width:
         # Nobody knows how sure the effort is, and so not when it is earned back.
         return Estimate(value=f / s, unit=unit, grade=grade, bounds=(None, None)), "may_never"
-    if s + Z_95 * math.sqrt(var_s) <= 0:
+    if s <= 0 and saving.high is not None and saving.high <= 0:
         return not_applicable(unit), "never"
-    low, high = fieller(f, var_f, s, var_s)
+    low, high = fieller(f, s, *_variances(effort, saving, f, s))
+    if saving.low is None or saving.low <= 0:
+        # What cancels in the quotient may still turn the saving into a loss.
+        high = None
     if s <= 0:
         return Estimate(value=low, unit=unit, grade=grade, state="unbounded", bounds=(low, None)), "may_never"
     units = Estimate(value=f / s, unit=unit, grade=grade, bounds=(low, high))
@@ -99,22 +103,25 @@ def _quotient(effort: Estimate, saving: Estimate, unit: str) -> tuple[Estimate, 
     return units, "reached" if high is not None else "may_never"
 
 
-def fieller(f: float, var_f: float, s: float, var_s: float) -> tuple[float, float | None]:
+def fieller(
+    f: float, s: float, var_f: float, var_s: float, covariance: float = 0.0
+) -> tuple[float, float | None]:
     """Return the positive part of Fieller's 95 % interval of ``f / s``.
 
-    All ``r`` with ``(f - r s)^2 <= z^2 (var_f + r^2 var_s)``.
+    All ``r`` with ``(f - r s)^2 <= z^2 (var_f - 2 r covariance + r^2 var_s)``.
 
     Args:
         f: Numerator, not negative.
-        var_f: Its variance.
         s: Denominator, which may still be negative.
-        var_s: Its variance; the two are independent.
+        var_f: Variance of the numerator.
+        var_s: Variance of the denominator.
+        covariance: Of the two.
 
     Returns:
         Lower end, and upper end or ``None`` when there is none.
     """
     z2 = Z_95 * Z_95
-    a, b, c = s * s - z2 * var_s, f * s, f * f - z2 * var_f
+    a, b, c = s * s - z2 * var_s, f * s - z2 * covariance, f * f - z2 * var_f
     root = math.sqrt(max(0.0, b * b - a * c))
     if a > 0 and s > 0:
         return max(0.0, (b - root) / a), (b + root) / a
@@ -124,15 +131,21 @@ def fieller(f: float, var_f: float, s: float, var_s: float) -> tuple[float, floa
     return c / (b + root), None
 
 
-def _own_variances(effort: Estimate, saving: Estimate, f: float, s: float) -> tuple[float, float]:
-    """Return the variances that do not cancel in the quotient."""
-    var_f, var_s = effort.u_random**2, saving.u_random**2
+def _variances(effort: Estimate, saving: Estimate, f: float, s: float) -> tuple[float, float, float]:
+    """Return the variances of effort and saving and their covariance, less what cancels.
+
+    A source that moves both by the same share (a price, a factor, the CPU model)
+    cancels in the quotient as far as the share is common. What is left of it
+    moves the effort alone, the saving alone, or both in opposite directions, and
+    goes with the quotient as each of them does.
+    """
+    var_f, var_s, covariance = effort.u_random**2, saving.u_random**2, 0.0
     for name in {*effort.u_by_source, *saving.u_by_source}:
-        of_f, of_s = effort.u_by_source.get(name), saving.u_by_source.get(name)
-        if of_s is None:
-            var_f += (of_f or 0.0) ** 2
-        elif of_f is None or s == 0:
-            var_s += of_s**2
-        else:
-            var_f += (of_f - of_s * f / s) ** 2
-    return var_f, var_s
+        of_f, of_s = effort.u_by_source.get(name, 0.0), saving.u_by_source.get(name, 0.0)
+        if f > 0 and s > 0 and of_f * of_s > 0:
+            common = math.copysign(min(abs(of_f) / f, abs(of_s) / s), of_f)
+            of_f, of_s = of_f - common * f, of_s - common * s
+        var_f += of_f * of_f
+        var_s += of_s * of_s
+        covariance += of_f * of_s
+    return var_f, var_s, covariance

@@ -12,14 +12,20 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from carbonlens.compare.arms import ROUNDS_NEEDED, Measure
 from carbonlens.compare.contrast import exp_of, log_change
 from carbonlens.compare.effects import Rule, interval_of
-from carbonlens.compare.gates import Against, Measured, observe_metric
+from carbonlens.compare.gates import Measured, observe_metric
 from carbonlens.compare.material import Material
-from carbonlens.compare.quality import find_quality
-from carbonlens.compare.rates import PEAK_MEMORY, RATES
+from carbonlens.compare.quality import find_quality, loss
+from carbonlens.compare.rates import RATES
+from carbonlens.compare.retention import retention
+from carbonlens.compare.statistics import normal_quantile
+from carbonlens.domain.counting import counted
+from carbonlens.domain.run import Quality
+from carbonlens.domain.study import SHORT_METRICS
 from carbonlens.errors import SelectionError, UsageError
 
 Outcome = Literal["pass", "fail", "undetermined"]
@@ -31,14 +37,7 @@ _NAMES: Final = {
     "carbon_location": "emissions_location_kg",
     "carbon_market": "emissions_market_kg",
     "cost": "cost",
-    "latency": "latency_p95_ms",
-    "latency_p50": "latency_p50_ms",
-    "latency_p95": "latency_p95_ms",
-    "latency_p99": "latency_p99_ms",
-    "size": "model_bytes",
-    "memory": PEAK_MEMORY,
-    "power": "power_w",
-    "throughput": "throughput_per_s",
+    **SHORT_METRICS,
 }
 _AMOUNTS: Final[dict[str, Measure]] = {
     "energy_j": "energy_j",
@@ -108,7 +107,7 @@ def parse_condition(text: str) -> Condition:
     name = found["metric"]
     metric = _NAMES.get(name, name)
     scale: Scale = "points" if found["unit"] == "pp" else "relative"
-    if scale == "points" and name in _NAMES:
+    if scale == "points" and (metric in _NAMES.values() or metric in RATES):
         raise UsageError(f"--fail-if {text!r}: {name} has no points", mend="write a relative change in %")
     return Condition(
         text=text,
@@ -171,20 +170,29 @@ def _change(
         return _of_amount(material, condition, _AMOUNTS[metric], baseline, mine)
     # The two-sided interval whose one end is the one-sided bound.
     two_sided = 2 * condition.confidence - 1
-    against: Against = "difference" if condition.scale == "points" else "ratio"
-    seen, reason = observe_metric(metric, against, baseline, mine, material.outcomes, two_sided)
-    value, low, high = seen.value, seen.low, seen.high
-    figure = find_quality(mine.arm, mine.recorded, metric)
-    is_more_better = figure is None or figure.higher_is_better
-    if against == "difference":
-        # A loss is positive where quality is worse; a change is what the figure itself does.
-        if is_more_better:
-            value, low, high = _negative(value), _negative(high), _negative(low)
-        return value, low if condition.above else high, reason
-    if not is_more_better:
-        # A retention turns such a figure over, so that more is better.
-        value, low, high = _inverse(value), _inverse(high), _inverse(low)
-    return _less_one(value), _less_one(low if condition.above else high), reason
+    if metric in _NAMES.values() or metric in RATES:
+        seen, reason = observe_metric(metric, "ratio", baseline, mine, material.outcomes, two_sided)
+        return _less_one(seen.value), _less_one(seen.low if condition.above else seen.high), reason
+    return _of_quality(material, condition, metric, baseline, mine)
+
+
+def _of_quality(
+    material: Material, condition: Condition, metric: str, baseline: Measured, mine: Measured
+) -> tuple[float | None, float | None, str | None]:
+    """Return what a figure itself does, whichever direction is the better one."""
+    z = normal_quantile(condition.confidence)
+    first, second = (_upwards(find_quality(m.arm, m.recorded, metric)) for m in (baseline, mine))
+    if condition.scale == "points":
+        # A loss of what is better when higher is the change with its sign turned.
+        seen, reason = loss(first, second, material.outcomes, z)
+        low, high = _negative(seen.high), _negative(seen.low)
+        return _negative(seen.value), low if condition.above else high, reason
+    seen, reason = retention(first, second, material.outcomes, z)
+    return _less_one(seen.value), _less_one(seen.low if condition.above else seen.high), reason
+
+
+def _upwards(figure: Quality | None) -> Quality | None:
+    return None if figure is None else replace(figure, higher_is_better=True)
 
 
 def _of_amount(
@@ -200,7 +208,7 @@ def _of_amount(
     if log.is_disturbed:
         return change, None, "no round was measured on a quiet machine"
     if log.over.n < ROUNDS_NEEDED:
-        return change, None, f"{log.over.n} complete rounds, and {ROUNDS_NEEDED} are needed"
+        return change, None, f"{counted(log.over.n, 'complete round')}, and {ROUNDS_NEEDED} are needed"
     rule = Rule(margin=study.margin, interval=study.interval, is_sequential=study.is_sequential)
     ends = interval_of(log, 2 * condition.confidence - 1, rule)
     if ends is None:
@@ -210,15 +218,29 @@ def _of_amount(
 
 def _quality_name(material: Material, condition: Condition) -> str:
     names = list(dict.fromkeys(q.name for g in material.groups.values() for r in g.all for q in r.quality))
-    if condition.metric == "quality" and len(names) == 1:
-        return names[0]
-    if condition.metric in names:
-        return condition.metric
+    only = names[0] if condition.metric == "quality" and len(names) == 1 else condition.metric
+    if only in names:
+        _refuse_points_beyond_shares(material, condition, only)
+        return only
     raise SelectionError(
         f"--fail-if {condition.text!r} names {condition.metric!r}, which no run records",
         where=material.study.name,
-        mend=f"recorded qualities: {', '.join(sorted(names)) or 'none'}",
+        mend=f"recorded qualities: {', '.join(sorted(names)) or 'none'}; metrics: {', '.join(_NAMES)}",
     )
+
+
+def _refuse_points_beyond_shares(material: Material, condition: Condition, name: str) -> None:
+    """Refuse percentage points of a figure that is no share of one."""
+    if condition.scale != "points":
+        return
+    figures = (q for g in material.groups.values() for r in g.all for q in r.quality if q.name == name)
+    beyond = next((q.value for q in figures if q.value is not None and not 0 <= q.value <= 1), None)
+    if beyond is not None:
+        raise UsageError(
+            f"--fail-if {condition.text!r}: {name} is {beyond:g} in a run, which is no share of one, "
+            "so it has no points",
+            mend="write a relative change in %",
+        )
 
 
 def _less_one(ratio: float | None) -> float | None:
@@ -227,7 +249,3 @@ def _less_one(ratio: float | None) -> float | None:
 
 def _negative(value: float | None) -> float | None:
     return None if value is None else -value
-
-
-def _inverse(value: float | None) -> float | None:
-    return None if not value else 1 / value

@@ -8,7 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from carbonlens.compare.arms import ROUNDS_NEEDED
-from carbonlens.domain.comparison import Effect, GateResult
+from carbonlens.domain.comparison import Effect, GateResult, StepResult
+from carbonlens.domain.counting import counted
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import Decision, StepStatus, Verdict
 
 
@@ -61,7 +63,7 @@ def judge(
     """
     verdict: Verdict = "inconclusive" if effect is None else effect.verdict
     decision = decide(verdict, gates)
-    reasons = [_of_effect(effect, unit, margin), *(_of_gate(g) for g in gates if g.outcome != "pass")]
+    reasons = [_of_effect(effect, unit, margin), *(of_gate(g) for g in gates if g.outcome != "pass")]
     reason = _code(verdict, gates)
     if reason == "inconclusive" and is_incomplete(effect):
         reason = "incomplete_energy"
@@ -102,6 +104,37 @@ def not_beside(judgement: Judgement, others: str, error: str) -> Judgement:
     )
 
 
+def about_total(steps: Sequence[StepResult], gates: Sequence[GateResult]) -> tuple[Finding, ...]:
+    """Say what a lattice's total, the saving of all steps together, holds that is not adopted.
+
+    Args:
+        steps: The single optimizations.
+        gates: Of the full set.
+    """
+    findings = [
+        Finding(
+            code="CL446",
+            severity="warning",
+            message=f"all steps together: {of_gate(gate)}; their total is no saving that can be claimed",
+            mend="adopt fewer steps, and measure those together",
+        )
+        for gate in gates
+        if gate.outcome != "pass"
+    ]
+    beside = [s.title for s in steps if s.decision == "reject"]
+    if beside:
+        findings.append(
+            Finding(
+                code="CL447",
+                severity="warning",
+                message=f"the total of all steps together holds {', '.join(beside)}, "
+                f"which {'is' if len(beside) == 1 else 'are'} rejected, with saving and effort",
+                mend=f"measure the others together without {', '.join(beside)}",
+            )
+        )
+    return tuple(findings)
+
+
 def is_incomplete(effect: Effect | None) -> bool:
     """Return whether a ratio speaks of a part of the energy only."""
     return effect is not None and effect.ratio.state == "unbounded"
@@ -124,8 +157,12 @@ def _of_effect(effect: Effect | None, unit: str, margin: float) -> str:
     against = f"energy per {unit} against {effect.reference}: {change}{_interval(effect)}"
     if is_incomplete(effect):
         return f"{against} in the part that was measured; a part is unknown, so there is no verdict"
+    if effect.n_rounds == 0 and effect.ratio.value == 0:
+        return f"{against}; it used exactly nothing, of which no interval can be made, so there is no verdict"
+    if effect.is_disturbed:
+        return f"{against}, but no round was measured on a quiet machine, so there is no verdict"
     if effect.n_rounds < ROUNDS_NEEDED:
-        return f"{against}; {effect.n_rounds} complete rounds, and a verdict needs {ROUNDS_NEEDED}"
+        return f"{against}; {counted(effect.n_rounds, 'complete round')}, and a verdict needs {ROUNDS_NEEDED}"
     if effect.verdict == "same":
         return f"{against}, within the margin of {_plain(margin)}"
     if effect.verdict == "inconclusive":
@@ -144,8 +181,18 @@ def _interval(effect: Effect) -> str:
     return f" (95 % interval {_percent(low - 1)} to {_percent(high - 1)})"
 
 
-def _of_gate(gate: GateResult) -> str:
-    what = "loss" if gate.kind == "max_loss" else gate.metric
+def of_gate(gate: GateResult) -> str:
+    """Return what a gate that does not pass says, in a sentence with its figures.
+
+    Args:
+        gate: Its outcome.
+    """
+    words = {
+        "max_loss": "loss",
+        "min_retention": f"{gate.metric} kept",
+        "max_ratio": f"ratio of {gate.metric}",
+    }
+    what = words.get(gate.kind, gate.metric)
     if gate.observed.value is None:
         return f"gate {gate.name} is undetermined: {gate.reason or 'not measured'}"
     ends = ""

@@ -100,14 +100,14 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         return 1 - 2 * self.alpha
 
     def method(self, log: LogChange) -> IntervalMethod:
-        """Return how the change's interval is made: Student's t where the one wanted is not usable."""
+        """Return how the change's interval is made: Student's t where the one wanted is not usable.
+
+        Below 20 rounds a bootstrap is too narrow to claim 95 %. Resampling in full
+        ends at ten values, so it never makes an interval that a verdict rests on.
+        """
         n = 0 if log.over is None else log.over.n
-        usable = {
-            "t": True,
-            "bca": n >= bootstrap.ROUNDS_NEEDED,
-            "exact": n >= 2 and bootstrap.exact_count(n) <= bootstrap.EXACT_LIMIT,
-        }
-        return self.interval if log.rounds and usable[self.interval] else "t"
+        is_usable = self.interval == "bca" and bool(log.rounds) and n >= bootstrap.ROUNDS_NEEDED
+        return "bca" if is_usable else "t"
 
 
 def interval_of(log: LogChange, confidence: float, rule: Rule) -> tuple[float, float] | None:
@@ -120,15 +120,14 @@ def interval_of(log: LogChange, confidence: float, rule: Rule) -> tuple[float, f
         confidence: Of this one interval.
         rule: Says how it is made.
     """
-    over, method = log.over, rule.method(log)
+    over = log.over
     if over is None:
         return None
-    if method == "t":
+    if rule.method(log) == "t":
         half = over.half_width(confidence, log.u_common)
         return None if half is None else (over.mean - half, over.mean + half)
     values = [v for _, v in log.rounds]
-    make = bootstrap.bca if method == "bca" else bootstrap.exact
-    found = make(values, confidence)
+    found = bootstrap.bca(values, confidence)
     shared = statistics.normal_quantile(1 - (1 - confidence) / 2) * log.u_common
     return (
         over.mean - math.hypot(over.mean - found.low, shared),
@@ -182,6 +181,7 @@ def _effect(change: Change, p: float | None, p_holm: float | None, rule: Rule) -
         drift_per_round=None if drift is None else drift.mean,
         drift_p=None if drift is None else drift.p_value(),
         outlier_rounds=outliers_of(log.rounds),
+        is_disturbed=log.is_disturbed,
     )
 
 

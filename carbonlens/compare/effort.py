@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -22,12 +23,15 @@ from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.study import EffortPlace, Study
-from carbonlens.domain.units import US_PER_S
+from carbonlens.domain.units import US_PER_S, Boundary
 from carbonlens.errors import IncomparableError
+
+_WIDTH: Final[tuple[Boundary, ...]] = ("device", "it", "facility")
+"""Boundaries, each of which holds the one before it."""
 
 
 def efforts_of(
-    groups: Mapping[str, StepRuns], study: Study, vector: Vector
+    groups: Mapping[str, StepRuns], study: Study, vector: Vector, boundary: Boundary | None
 ) -> tuple[dict[str, Amounts], tuple[Finding, ...]]:
     """Return what making each step took; a step without recorded work is absent.
 
@@ -35,6 +39,7 @@ def efforts_of(
         groups: Runs by step.
         study: Says where effort ran, and what engineering took.
         vector: Factors and prices of the serving site.
+        boundary: Of the energy that the steps save, at which effort is stated too.
 
     Raises:
         IncomparableError: If engineering is priced in another currency than the rest.
@@ -43,7 +48,7 @@ def efforts_of(
     found: dict[str, Amounts] = {}
     findings: list[Finding] = []
     for name, group in groups.items():
-        compute, of_compute = _compute(group, study, vector)
+        compute, of_compute = _compute(group, study, vector, boundary)
         findings += of_compute
         if name in hours:
             compute = _with_hours(compute, hours[name], study, vector)
@@ -92,16 +97,43 @@ def at_least(amounts: Amounts) -> Amounts:
     return Amounts(**bounded)
 
 
-def _compute(group: StepRuns, study: Study, vector: Vector) -> tuple[Amounts | None, tuple[Finding, ...]]:
+def _compute(
+    group: StepRuns, study: Study, vector: Vector, boundary: Boundary | None
+) -> tuple[Amounts | None, tuple[Finding, ...]]:
     """Return the effort runs of a step, failed attempts included."""
     parts: list[Amounts] = []
     findings: list[Finding] = []
     for run in group.effort:
         here, of_place = _vector_of(run, study, vector)
         amounts, of_account = account(measured_energy(run), run.boundary, core_hours(run), here)
-        parts.append(amounts)
-        findings += (*of_place, *of_account)
+        energy, of_boundary = _at_boundary(amounts.energy_j, run, boundary)
+        parts.append(replace(amounts, energy_j=energy))
+        findings += (*of_place, *of_account, *of_boundary)
     return (sum_amounts(parts) if parts else None), tuple(dict.fromkeys(findings))
+
+
+def _at_boundary(
+    energy: Estimate, run: Run, boundary: Boundary | None
+) -> tuple[Estimate, tuple[Finding, ...]]:
+    """Return what an effort run took at the boundary of the saving: they are divided by each other.
+
+    A narrower boundary leaves something out, so its joules are a lower bound. A
+    wider one, or one that nobody states, tells nothing at the saving's.
+    """
+    mine = run.boundary
+    if mine == boundary or energy.value is None:
+        return energy, ()
+    is_less = mine in _WIDTH and boundary in _WIDTH and _WIDTH.index(mine) < _WIDTH.index(boundary)
+    told = "a lower bound" if is_less else "unknown"
+    finding = Finding(
+        code="CL445",
+        severity="warning",
+        message=f"effort of step {run.step!r} was measured at boundary {mine or 'unstated'}, its saving at "
+        f"{boundary or 'unstated'}: energy of effort and break-even in energy are {told}",
+        mend="measure or state effort and serving at one boundary",
+        subject=run.step,
+    )
+    return replace(energy, state="unbounded") if is_less else unknown("J"), (finding,)
 
 
 def _vector_of(run: Run, study: Study, vector: Vector) -> tuple[Vector, tuple[Finding, ...]]:

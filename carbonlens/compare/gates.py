@@ -16,7 +16,9 @@ from msgspec.structs import replace
 from carbonlens.compare.arms import Arm
 from carbonlens.compare.latency import CALLS_NEEDED, percentile_of, too_few_calls
 from carbonlens.compare.quality import (
+    BARE,
     Outcomes,
+    direction_of,
     find_quality,
     independent_difference,
     is_known,
@@ -45,6 +47,11 @@ _AGAINST: dict[str, Against] = {
     "min_value": "nothing",
     "min_retention": "ratio",
     "max_ratio": "ratio",
+}
+_MISSING: dict[str, str] = {
+    "power_w": "the time or a part of the energy is not known in every round",
+    "throughput_per_s": "the time is not recorded in every round",
+    "peak_memory_bytes": "the peak of memory is not recorded in every round",
 }
 
 
@@ -97,7 +104,10 @@ def observe_metric(
         return _of_rate(metric, against, baseline.arm, step.arm, confidence)
     if against == "nothing":
         found = quality_of(step.arm, step.recorded, outcomes).get(metric, unknown("1"))
-        return found, None if found.value is not None else "not recorded"
+        if found.value is None:
+            return found, "not recorded"
+        # A size is a property of the file; a bare figure of quality is one draw of unknown spread.
+        return found, None if found.low is not None else f"{BARE}; how far it may be off is not known"
     first = find_quality(baseline.arm, baseline.recorded, metric)
     second = find_quality(step.arm, step.recorded, metric)
     return (loss if against == "difference" else retention)(first, second, outcomes, z)
@@ -134,7 +144,7 @@ def _tested(
     bootstrap = None
     if gate.kind == "max_loss":
         low, high = paired_bootstrap(*pair)
-        bootstrap = (low, high) if second.higher_is_better else (-high, -low)
+        bootstrap = (low, high) if direction_of(first, second) else (-high, -low)
     return replace(result, p_value=mcnemar(*pair), bootstrap=bootstrap)
 
 
@@ -177,14 +187,14 @@ def _of_latency(metric: str, against: Against, baseline: Arm, step: Arm, z: floa
 
 def _of_rate(metric: str, against: Against, baseline: Arm, step: Arm, confidence: float) -> Observed:
     mine = rate_of(step, metric, confidence)
-    missing = None if mine.value is not None else "not recorded"
+    missing = None if mine.value is not None else _MISSING[metric]
     if against == "nothing":
         return mine, missing
     if against == "difference" or metric == "peak_memory_bytes":
         return _two(mine, rate_of(baseline, metric, confidence), against, missing)
     over = log_ratio(baseline, step, metric)
     if over is None:
-        return unknown("1"), "not recorded in both arms"
+        return unknown("1"), missing or f"of the baseline {_MISSING[metric]}"
     half = over.half_width(confidence)
     ends = (None, None) if half is None else (math.exp(over.mean - half), math.exp(over.mean + half))
     return Estimate(value=math.exp(over.mean), unit="1", bounds=ends), None

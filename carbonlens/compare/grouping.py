@@ -11,6 +11,7 @@ import msgspec
 from carbonlens.compare.arms import Arm, make_arm
 from carbonlens.compare.from_runs import VARIANT_ROLES, joined, spelled_set
 from carbonlens.compare.observation import measured_energy, observe
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding, Severity
@@ -126,7 +127,7 @@ def build_arm(runs: StepRuns, vector: Vector, *, per_run: bool) -> tuple[Arm | N
             _finding(
                 "CL406",
                 "info",
-                f"{pooled} runs share a round of step {runs.step!r} with another: "
+                f"{counted(pooled, 'run shares', 'runs share')} a round of step {runs.step!r} with another: "
                 "they are pooled to one figure per round",
                 runs.step,
                 "give a repeated run a new number, or let it supersede the old one",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations, pairwise
 
 from msgspec.structs import replace
 
@@ -22,27 +22,32 @@ from carbonlens.domain.study import Step, Study
 from carbonlens.errors import ConfigError, SelectionError
 
 
-def references(study: Study) -> dict[str, str]:
+def references(study: Study, baseline_on: Iterable[str] = ()) -> dict[str, str]:
     """Return what each step is measured on.
 
     That is what the study says, else the next smaller set where the sets form
-    a chain, else the preceding step.
+    a chain, else the preceding step, as far as its set, if stated, is held by
+    the step's own.
 
     Args:
         study: With steps in their order.
+        baseline_on: Optimizations that are on in the baseline.
 
     Raises:
         SelectionError: If a step is measured on one the study does not name.
-        ConfigError: If a name stands twice, or steps are measured on each other
-            in a circle.
+        ConfigError: If a name stands twice, steps are measured on each other in
+            a circle, or sets form no ladder.
     """
     refuse_repeated(study)
+    sets = {study.baseline: tuple(baseline_on), **{s.name: s.on for s in study.steps}}
     known = {study.baseline, *(s.name for s in study.steps)}
-    chained = _chained(study)
+    chained = _chained(study, sets[study.baseline] or ())
     found: dict[str, str] = {}
     before = study.baseline
     for step in study.steps:
         found[step.name] = step.measured_on or chained.get(step.name, before)
+        if step.measured_on is None and step.name not in chained:
+            _refuse_unordered(study, step, before, sets)
         before = step.name
         if found[step.name] not in known:
             raise SelectionError(
@@ -77,7 +82,7 @@ def outline(material: Material) -> Outline:
         material: The study's arms.
     """
     study = material.study
-    on = references(study)
+    on = references(study, material.baseline.on or ())
     previous = _effects(material, on)
     against_baseline = _effects(material, dict.fromkeys(on, study.baseline))
     judged: dict[str, Judgement] = {}
@@ -98,6 +103,8 @@ def outline(material: Material) -> Outline:
         saving=total,
         end=arms[-1],
         effect=against_baseline.get(path[-1]),
+        gates=drafts[path[-1]].gates if len(path) > 1 else (),
+        decision="adopt" if len(path) > 1 else None,
         made=path[1:],
         findings=findings,
         method="ladder" if parts else None,
@@ -205,8 +212,8 @@ def _path(
     return tuple(path), findings
 
 
-def _chained(study: Study) -> dict[str, str]:
-    if not is_chain([Step(name=study.baseline, on=()), *study.steps]):
+def _chained(study: Study, baseline_on: Sequence[str]) -> dict[str, str]:
+    if not is_chain([Step(name=study.baseline, on=tuple(baseline_on)), *study.steps]):
         return {}
     ordered = [study.baseline, *(s.name for s in sorted(study.steps, key=lambda s: len(s.on or ())))]
     return dict(zip(ordered[1:], ordered, strict=False))
@@ -218,6 +225,39 @@ def _in_order(on: Mapping[str, str], baseline: str) -> list[str]:
     while len(done) <= len(on):
         done.extend(n for n in on if n not in done and on[n] in done)
     return done[1:]
+
+
+def _refuse_unordered(
+    study: Study, step: Step, before: str, sets: Mapping[str, tuple[str, ...] | None]
+) -> None:
+    """Refuse to take a step as measured on the preceding one whose set it does not hold.
+
+    Sets that are a chain are a ladder, other distinct ones on top of the baseline
+    a lattice; what is neither has no order that a saving could be summed in.
+    """
+    mine, other = step.on, sets[before]
+    if mine is None or other is None or frozenset(other) < frozenset(mine):
+        return
+    stated = {name: frozenset(on) for name, on in sets.items() if on is not None}
+    for first, second in combinations(stated, 2):
+        if stated[first] == stated[second]:
+            raise ConfigError(
+                f"steps {first!r} and {second!r} have the same optimizations on "
+                f"({_spelled(sorted(stated[first]))}), so the sets form neither a ladder nor a lattice",
+                where=study.name,
+                mend="leave one out, correct its set, or state in a study file what each step is measured_on",
+            )
+    raise ConfigError(
+        f"step {step.name!r} ({_spelled(mine)}) does not hold what is on in {before!r} "
+        f"({_spelled(other)}), so the sets form neither a ladder nor a lattice",
+        where=study.name,
+        mend="measure the baseline with every optimization off and name it as baseline, or state in a study "
+        "file what each step is measured_on",
+    )
+
+
+def _spelled(on: Sequence[str]) -> str:
+    return "+".join(on) or "nothing"
 
 
 def _refuse_circle(on: Mapping[str, str], study: Study) -> None:

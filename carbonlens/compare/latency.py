@@ -14,6 +14,7 @@ from functools import reduce
 from typing import Final
 
 from carbonlens.compare.arms import Arm
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.latency import Latency, LatencySketch
 from carbonlens.domain.units import Z_95
@@ -97,4 +98,4 @@ def too_few_calls(arm: Arm, metric: str) -> str | None:
     needed, n = CALLS_NEEDED[metric], calls(arm)
     if n is None:
         return f"a P99 needs {needed} calls, and their number is not recorded" if needed > 100 else None
-    return f"{n} calls, and {needed} are needed" if n < needed else None
+    return f"{counted(n, 'call')}, and {needed} are needed" if n < needed else None

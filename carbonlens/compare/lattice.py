@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from math import factorial
 
@@ -11,14 +11,21 @@ from msgspec.structs import replace
 from carbonlens.compare.arms import Arm
 from carbonlens.compare.batch import contrasts, log_changes
 from carbonlens.compare.contrast import contrast, log_change, saving
-from carbonlens.compare.decision import failed, judge, not_beside
+from carbonlens.compare.decision import about_total, decide, failed, judge, not_beside, of_gate
 from carbonlens.compare.effects import Change, study_effects
 from carbonlens.compare.from_runs import is_chain
 from carbonlens.compare.gates import check_gates
 from carbonlens.compare.material import Material, Outline
 from carbonlens.compare.metrics import metrics_of
 from carbonlens.compare.orders import MeasuredOrders, missing_cells, order_mean, shapley_estimate
-from carbonlens.domain.comparison import Amounts, AttributionMethod, Effect, OrderRange, StepResult
+from carbonlens.domain.comparison import (
+    Amounts,
+    AttributionMethod,
+    Effect,
+    GateResult,
+    OrderRange,
+    StepResult,
+)
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.study import Step, Study
 
@@ -114,7 +121,8 @@ def outline(material: Material) -> Outline:
     end = None if _error_of(material, full) else cells.get(full)
     whole = None if end is None else saving(material.baseline, end)
     method, parts, of_parts = _parts(study, cells, players, orders) if end else (None, {}, ())
-    steps = (
+    together = () if end is None else _gates_together(material, end)
+    steps: Iterable[StepResult] = (
         replace(
             _result(material, p, cells, main, alone, parts),
             leave_one_out=_leave_one_out(material, p, full, cells),
@@ -124,19 +132,48 @@ def outline(material: Material) -> Outline:
     if method is not None:
         joules = {cell: arm.series["energy_j"].mean.value for cell, arm in cells.items()}
         steps = (replace(s, order_range=_range(material, orders, s.step, joules)) for s in steps)
-    results = tuple(steps)
+    effect = None if end is None else _effect_of(material, end)
+    judged = tuple(_beside_the_total(s, together) for s in steps)
     return Outline(
         mode="lattice",
-        steps=results,
+        steps=judged,
         path=(study.baseline, *players),
         saving=whole,
         end=end,
-        effect=None if end is None else _effect_of(material, end),
+        effect=effect,
+        gates=together,
+        decision=None
+        if end is None
+        else decide("inconclusive" if effect is None else effect.verdict, together),
         made=_made(material, full),
         interaction_j=_interaction(cells, players),
-        findings=_gaps(cells, players, orders) + of_parts + _two_faced(results),
+        findings=_gaps(cells, players, orders)
+        + of_parts
+        + (() if end is None else about_total(judged, together)),
         method=method,
         orders=orders.coverage,
+    )
+
+
+def _gates_together(material: Material, end: Arm) -> tuple[GateResult, ...]:
+    """Return the gates of the full set, whose saving is the total."""
+    first = material.measured(material.study.baseline)
+    if first is None:
+        return ()
+    return check_gates(material.study.gates, first, material.measured(end.name), material.outcomes)
+
+
+def _beside_the_total(step: StepResult, together: Sequence[GateResult]) -> StepResult:
+    """Return a step that is not adopted where all together fail a gate: the total cannot be claimed."""
+    broken = next((g for g in together if g.outcome == "fail"), None)
+    if broken is None or step.decision != "adopt":
+        return step
+    return replace(
+        step,
+        decision="undetermined",
+        status="undetermined",
+        reason="gate_undetermined",
+        reasons=(f"{of_gate(broken)}, with all steps on together", *step.reasons),
     )
 
 
@@ -173,34 +210,6 @@ def _parts(
         )
     parts = order_mean(cells, players, orders)
     return ("order_mean" if parts else None), parts, findings
-
-
-def _two_faced(steps: Sequence[StepResult]) -> tuple[Finding, ...]:
-    """Say where a step's mean change and its part of the saving have opposite signs for sure.
-
-    The change is a mean of ratios, the part a mean of joules: a step that saves where
-    little is used and costs where much is, is better by one and a loss by the other.
-    """
-    findings = []
-    for step in steps:
-        part = None if step.attribution is None else step.attribution.energy_j
-        if part is None or part.low is None or part.high is None:
-            continue
-        loses = step.verdict == "better" and part.high < 0
-        if not loses and not (step.verdict == "worse" and part.low > 0):
-            continue
-        how = "costs" if loses else "saves"
-        findings.append(
-            Finding(
-                code="CL444",
-                severity="warning",
-                message=f"step {step.step!r} is {step.verdict} by the mean of its relative changes, but "
-                f"{how} energy by its part of the saving: what it does depends on which others are on",
-                subject=step.step,
-                mend="decide by its change on top of what will be on (leave_one_out)",
-            )
-        )
-    return tuple(findings)
 
 
 def _range(

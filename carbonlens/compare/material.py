@@ -11,10 +11,11 @@ from carbonlens.compare.contrast import scaled
 from carbonlens.compare.gates import Measured
 from carbonlens.compare.grouping import StepRuns
 from carbonlens.compare.quality import Outcomes
-from carbonlens.domain.comparison import Amounts, AttributionMethod, Effect, Orders, StepResult
+from carbonlens.domain.comparison import Amounts, AttributionMethod, Effect, GateResult, Orders, StepResult
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.study import Study
+from carbonlens.domain.units import Decision
 
 
 class Material(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +65,8 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
         saving: Of the whole path per unit; ``None`` when its end was not measured.
         end: The arm at the end of the path.
         effect: Change of that arm against the baseline.
+        gates: Of that arm against the baseline.
+        decision: On that arm as a whole; ``None`` without one.
         made: Steps whose effort the path needs.
         interaction_j: Only a lattice has one.
         method: How the parts were made.
@@ -77,6 +80,8 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
     end: Arm | None
     made: tuple[str, ...]
     effect: Effect | None = None
+    gates: tuple[GateResult, ...] = ()
+    decision: Decision | None = None
     interaction_j: Amounts | None = None
     findings: tuple[Finding, ...] = ()
     method: AttributionMethod | None = None

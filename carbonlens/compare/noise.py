@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from carbonlens.compare.arms import ROUNDS_NEEDED, Arm, with_observations
 from carbonlens.compare.observation import Observation
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Conditions, Run
 
@@ -81,7 +82,7 @@ def _disturbance(observation: Observation, busy: float, usual: float | None) -> 
 def _left_out(arm: Arm, reasons: Sequence[str | None], quiet: int) -> Finding:
     told = [_round(o, why) for o, why in zip(arm.observations, reasons, strict=True) if why is not None]
     shown = "; ".join(told[:3]) + (f"; and {len(told) - 3} more" if len(told) > 3 else "")
-    what = f"{len(told)} of {len(reasons)} rounds of step {arm.name!r} ran on a disturbed machine"
+    what = f"{len(told)} of {counted(len(reasons), 'round')} of step {arm.name!r} ran on a disturbed machine"
     if quiet == 0:
         how = "no quiet round is left, so its figures stand without a verdict"
     else:
@@ -113,7 +114,7 @@ def _reported(arms: Sequence[Arm], busy: float) -> tuple[Finding, ...]:
             Finding(
                 code="CL408",
                 severity="warning",
-                message=f"the hypervisor took CPU time in {len(stolen)} of {len(runs)} runs "
+                message=f"the hypervisor took CPU time in {len(stolen)} of {counted(len(runs), 'run')} "
                 f"(up to {max(stolen) * 100:.0f} % of the elapsed time)",
                 mend="repeat on a quieter host, or judge by CPU time",
             )
@@ -123,7 +124,7 @@ def _reported(arms: Sequence[Arm], busy: float) -> tuple[Finding, ...]:
             Finding(
                 code="CL409",
                 severity="info",
-                message=f"{len(loads)} of {len(runs)} runs shared the host with other work "
+                message=f"{len(loads)} of {counted(len(runs), 'run')} shared the host with other work "
                 f"(load up to {max(loads):.1f})",
                 mend="repeat on a quieter host",
             )

@@ -85,12 +85,14 @@ def measured_energy(run: Run) -> Estimate:
     """Return a run's energy in joules, with a stated interval as a named error.
 
     An interval that a source states without saying what it is made of is taken
-    as one common error of the instrument (component and method): it widens the
-    absolute figure and cancels where the same instrument measured both arms.
+    as one common error of the instrument (component, method and place): it widens
+    the absolute figure and cancels where the same instrument measured both arms.
+    Runs of one machine share a meter; where none is stated, runs of one kind of
+    hardware, and else of one study, are taken to.
     """
     if all(r.low_j is None and r.high_j is None for r in run.energy):
         return run.total_energy
-    return replace(run, energy=tuple(_with_source(r) for r in run.energy)).total_energy
+    return replace(run, energy=tuple(_with_source(r, _place(run)) for r in run.energy)).total_energy
 
 
 def core_hours(run: Run) -> Estimate | None:
@@ -113,14 +115,19 @@ def _stated_cost(runs: Sequence[Run], units: float) -> Estimate | None:
     return Estimate(value=total / units, unit=costs[0].currency if costs else NO_CURRENCY)
 
 
-def _with_source(reading: Reading) -> Reading:
+def _place(run: Run) -> str:
+    """Return where the meter stands: two of them err apart."""
+    return run.machine_id or run.host_id or run.hardware or run.study or ""
+
+
+def _with_source(reading: Reading, place: str) -> Reading:
     if reading.low_j is None and reading.high_j is None:
         return reading
     plain = replace(reading, low_j=None, high_j=None)
     if reading.energy_j is None or reading.u_random_j or any(reading.u_by_source_j.values()):
         return plain
     u = _sigma_of(float(reading.energy_j), reading.low_j, reading.high_j)
-    return replace(plain, u_by_source_j={f"stated:{reading.component}:{reading.method}": u})
+    return replace(plain, u_by_source_j={f"stated:{reading.component}:{reading.method}:{place}": u})
 
 
 def _sigma_of(value: float, low: float | None, high: float | None) -> float:

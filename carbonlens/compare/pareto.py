@@ -75,10 +75,12 @@ def _quality(material: Material, arms: Sequence[str], name: str) -> tuple[str, f
     for arm in arms:
         measured = material.measured(arm)
         figures.append(None if measured is None else find_quality(measured.arm, measured.recorded, name))
-    signs = {-1.0 if f.higher_is_better else 1.0 for f in figures if f is not None}
-    if len(signs) != 1:
+    directions = {f.higher_is_better for f in figures if f is not None}
+    if len(directions) != 1 or None in directions:
         return None
-    return _complete(name, signs.pop(), [None if f is None else f.value for f in figures])
+    return _complete(
+        name, -1.0 if directions.pop() else 1.0, [None if f is None else f.value for f in figures]
+    )
 
 
 def _complete(

@@ -2,7 +2,11 @@
 
 Up to four steps every combination is run, so that Shapley values are exact. Beyond,
 orders are drawn at random in antithetic pairs, and only the combinations on them
-are run: an unbiased estimate, with an interval from three pairs on.
+are run: an unbiased estimate, with an interval from three pairs on. Where they pass
+every combination, the values are exact again.
+
+The verdict on an optimization is over all pairs of combinations with and without it,
+so what a design finds depends on how many pairs a round holds.
 """
 
 from __future__ import annotations
@@ -16,8 +20,10 @@ import msgspec
 
 from carbonlens.compare.arms import ROUNDS_NEEDED
 from carbonlens.compare.effects import Rule
+from carbonlens.compare.from_runs import joined
 from carbonlens.compare.orders import PAIRS_NEEDED, SEED, Order, antithetic_orders, prefixes
-from carbonlens.compare.statistics import POWER, t_quantile
+from carbonlens.compare.statistics import Sample, minimum_detectable_log
+from carbonlens.domain.counting import counted
 from carbonlens.errors import UsageError
 
 FULL_LATTICE_UP_TO: Final = 4
@@ -31,6 +37,8 @@ SETTLE_S: Final = 2.0
 
 _MOST_PAIRS: Final = 12
 _MOST_ROUNDS: Final = 200
+_LONGEST_RUN_S: Final = 86_400.0
+_LARGEST_BUDGET_S: Final = 366 * 86_400.0
 
 Cell = frozenset[str]
 Mode = Literal["lattice", "orders"]
@@ -43,7 +51,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         steps: Optimizations, in the order given.
         mode: All combinations, or those on drawn orders.
         cells: Combinations to run, each in the order of ``steps``; none first.
-        orders: Drawn orders, each followed by its reverse; empty for a full lattice.
+        orders: Drawn orders, each followed by its reverse; empty where every
+            combination is run.
         orders_possible: n! for n steps.
         rounds: How often each combination is run.
         schedule: Per round, places in ``cells`` in the order to run them.
@@ -53,6 +62,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         budget_s: Time there is; ``None`` without one.
         fits: Whether the whole is within the budget.
         detectable: Change that this design finds with 80 % power, at ``cv``.
+        effect: Change that it should find.
+        finds_effect: Whether it does.
         cv: Scatter of one run, relative, that the plan counts on.
     """
 
@@ -69,6 +80,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     budget_s: float | None
     fits: bool
     detectable: float
+    effect: float
+    finds_effect: bool
     cv: float
 
 
@@ -107,73 +120,115 @@ def plan(wish: Wish) -> Plan:
         UsageError: If a value is impossible.
     """
     _refuse(wish)
-    rounds = wish.rounds or _rounds_for(wish)
     n = len(wish.steps)
-    if n <= FULL_LATTICE_UP_TO:
-        sets = [frozenset(c) for size in range(n + 1) for c in combinations(wish.steps, size)]
-        return _made(wish, "lattice", sets, (), rounds)
-    orders = _orders_within(wish, rounds)
-    sets = sorted(
-        dict.fromkeys(c for o in orders for c in prefixes(o)), key=lambda c: (len(c), _spelled(c, wish))
-    )
-    return _made(wish, "orders", sets, orders, rounds)
+    orders = _orders_within(wish) if n > FULL_LATTICE_UP_TO else ()
+    drawn = _on_orders(orders)
+    if not orders or len(drawn) == 2**n:
+        every = [frozenset(c) for size in range(n + 1) for c in combinations(wish.steps, size)]
+        return _made(wish, "lattice", every, ())
+    return _made(wish, "orders", sorted(drawn, key=lambda c: (len(c), _spelled(c, wish))), orders)
 
 
-def detectable(n_steps: int, rounds: int, cv: float) -> float:
+def detectable(n_steps: int, rounds: int, cv: float, pairs: int | None = None) -> float:
     """Return the relative saving that a design finds with 80 % power.
 
-    A difference of two runs of one round scatters by ``cv * sqrt(2)``; intervals are
-    simultaneous over the steps.
+    A difference of two runs of one round scatters by ``cv * sqrt(2)``, and the mean
+    over pairs that have no run in common by the root of their number less; intervals
+    are simultaneous over the steps.
 
     Args:
         n_steps: Steps tested together.
         rounds: Complete rounds.
         cv: Scatter of one run, relative.
+        pairs: Pairs of combinations with and without a step, a round; those of a
+            full lattice when ``None``.
     """
-    quantile = 1 - (1 - Rule(tests=n_steps).confidence) / 2
-    reach = t_quantile(quantile, rounds - 1) + t_quantile(POWER, rounds - 1)
-    return -math.expm1(-reach * cv * math.sqrt(2 / rounds))
+    per_round = 2 ** (n_steps - 1) if pairs is None else pairs
+    se = cv * math.sqrt(2 / per_round / rounds)
+    over = Sample(mean=0.0, se=se, df=rounds - 1, n=rounds)
+    return -math.expm1(-(minimum_detectable_log(over, Rule(tests=n_steps).confidence) or 0.0))
 
 
 def _refuse(wish: Wish) -> None:
     n = len(wish.steps)
-    if not 1 <= n <= MOST_STEPS or len(set(wish.steps)) < n:
-        raise UsageError(f"{n} steps, or a step twice", mend=f"plan 1 to {MOST_STEPS} steps, each named once")
+    if not 1 <= n <= MOST_STEPS:
+        raise UsageError(f"{counted(n, 'step')} to plan", mend=f"plan 1 to {MOST_STEPS} steps")
+    for name in wish.steps:
+        _refuse_name(name)
+    if len(set(wish.steps)) < n:
+        raise UsageError("a step stands twice", mend="plan each step once, under its own name")
     if wish.rounds is not None and not ROUNDS_NEEDED <= wish.rounds <= _MOST_ROUNDS:
         raise UsageError(
-            f"{wish.rounds} rounds", mend=f"plan {ROUNDS_NEEDED} to {_MOST_ROUNDS}: fewer give no verdict"
+            counted(wish.rounds, "round"),
+            mend=f"plan {ROUNDS_NEEDED} to {_MOST_ROUNDS}: fewer give no verdict",
         )
-    for name, value in (("--effect", wish.effect), ("--cv", wish.cv)):
+    for option, value in (("--effect", wish.effect), ("--cv", wish.cv)):
         if not 0 < value < 1:
-            raise UsageError(f"{name} is {value}", mend="give a share between 0 and 1: 0.03 is 3 %")
-    for name, seconds in (("--budget", wish.budget_s), ("--run", wish.run_s)):
-        if seconds is not None and not 0 < seconds < math.inf:
-            raise UsageError(f"{name} is {seconds} s", mend="give a time above 0, for example 2h or 90s")
+            raise UsageError(f"{option} is {value}", mend="give a share between 0 and 1: 0.03 is 3 %")
+    times = (
+        ("--budget", wish.budget_s, _LARGEST_BUDGET_S, "366 days"),
+        ("--run", wish.run_s, _LONGEST_RUN_S, "1 day"),
+    )
+    for option, seconds, most, words in times:
+        if seconds is not None and not 0 < seconds <= most:
+            raise UsageError(
+                f"{option} is {seconds:g} s",
+                mend=f"give a time above 0 and up to {words}, for example 2h or 90s",
+            )
 
 
-def _rounds_for(wish: Wish) -> int:
-    """Return the fewest rounds that find the wanted effect."""
-    counts = range(ROUNDS_NEEDED, _MOST_ROUNDS)
-    n = len(wish.steps)
-    return next((r for r in counts if detectable(n, r, wish.cv) <= wish.effect), _MOST_ROUNDS)
+def _refuse_name(name: str) -> None:
+    """Refuse a name under which the runs, or the orders in the study file, could not be found again."""
+    mend = "use a plain name, such as int8 or batch-8"
+    if not name or name != name.strip() or not name.isprintable():
+        raise UsageError(
+            f"step name {name!r} is empty, begins or ends with a blank, or holds a line break", mend=mend
+        )
+    taken = next((mark for mark in "+>," if mark in name), None)
+    if taken is not None:
+        raise UsageError(
+            f"step name {name!r} holds {taken!r}, which separates names of combinations and orders", mend=mend
+        )
+    if name == joined(()):
+        raise UsageError(f"step name {name!r} is that of the run with no step on", mend=mend)
 
 
-def _orders_within(wish: Wish, rounds: int) -> tuple[Order, ...]:
+def _pairs(sets: Sequence[Cell], steps: Sequence[str]) -> int:
+    """Return how many pairs with and without a step a round holds, for the step that has fewest."""
+    there = set(sets)
+    return min(sum(s not in cell and cell | {s} in there for cell in sets) for s in steps)
+
+
+def _rounds_for(wish: Wish, pairs: int) -> int:
+    """Return the fewest rounds that find the wanted effect, or the most there may be."""
+    n, counts = len(wish.steps), range(ROUNDS_NEEDED, _MOST_ROUNDS + 1)
+    found = (r for r in counts if detectable(n, r, wish.cv, pairs) <= wish.effect)
+    return next(found, _MOST_ROUNDS)
+
+
+def _on_orders(orders: Sequence[Order]) -> list[Cell]:
+    return list(dict.fromkeys(c for o in orders for c in prefixes(o)))
+
+
+def _orders_within(wish: Wish) -> tuple[Order, ...]:
     """Return as many pairs of orders as the budget has time for, at least three."""
     n = len(wish.steps)
     most = min(_MOST_PAIRS, math.factorial(n) // 2)
     run_s = wish.run_s or LEAST_RUN_S
     found = antithetic_orders(wish.steps, PAIRS_NEEDED, wish.seed)
+    rounds = wish.rounds or _rounds_for(wish, _pairs(_on_orders(found), wish.steps))
     for pairs in range(PAIRS_NEEDED + 1, most + 1):
         longer = antithetic_orders(wish.steps, pairs, wish.seed)
-        cells = len({c for o in longer for c in prefixes(o)})
+        cells = len(_on_orders(longer))
         if wish.budget_s is not None and cells * rounds * (run_s + SETTLE_S) > wish.budget_s:
             break
         found = longer
     return found
 
 
-def _made(wish: Wish, mode: Mode, sets: Sequence[Cell], orders: tuple[Order, ...], rounds: int) -> Plan:
+def _made(wish: Wish, mode: Mode, sets: Sequence[Cell], orders: tuple[Order, ...]) -> Plan:
+    pairs = _pairs(sets, wish.steps)
+    rounds = wish.rounds or _rounds_for(wish, pairs)
     if wish.rounds is None and wish.budget_s is not None:
         # What does not fit is measured less often, but never too seldom for a verdict.
         room_for = math.floor(wish.budget_s / len(sets) / ((wish.run_s or LEAST_RUN_S) + SETTLE_S))
@@ -185,6 +240,7 @@ def _made(wish: Wish, mode: Mode, sets: Sequence[Cell], orders: tuple[Order, ...
         # Without a budget the shortest that a sensor bears; with one, up to a minute of what there is.
         run_s = LEAST_RUN_S if room == math.inf else float(math.floor(min(60.0, max(LEAST_RUN_S, room))))
     total = runs * (run_s + SETTLE_S)
+    found = detectable(len(wish.steps), rounds, wish.cv, pairs)
     return Plan(
         steps=wish.steps,
         mode=mode,
@@ -198,7 +254,9 @@ def _made(wish: Wish, mode: Mode, sets: Sequence[Cell], orders: tuple[Order, ...
         total_s=total,
         budget_s=wish.budget_s,
         fits=wish.budget_s is None or total <= wish.budget_s,
-        detectable=detectable(len(wish.steps), rounds, wish.cv),
+        detectable=found,
+        effect=wish.effect,
+        finds_effect=found <= wish.effect,
         cv=wish.cv,
     )
 

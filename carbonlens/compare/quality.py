@@ -21,6 +21,12 @@ Outcomes = Mapping[str, Sequence[int]]
 """Per-example outcomes, 1 right and 0 wrong, by the hash of their sidecar."""
 
 
+NO_DIRECTION: Final = "whether more or less of it is better is not stated: add quality_direction to the runs"
+"""Why nothing can be said about a loss."""
+
+BARE: Final = "a bare value has no interval: record per-example outcomes, or a share with its count"
+"""Why nothing can be decided by a figure of whose spread nothing is known."""
+
 _ROUNDED: Final = 0.005
 """Half a percentage point: figures that differ by less may be one figure, rounded."""
 
@@ -161,7 +167,10 @@ def loss(
     """
     if baseline is None or step is None or not is_known(baseline) or not is_known(step):
         return Estimate(value=None, unit="1", state="unknown", signed=True), "not recorded in both arms"
-    sign = 1.0 if step.higher_is_better else -1.0
+    is_more_better = direction_of(baseline, step)
+    if is_more_better is None:
+        return Estimate(value=None, unit="1", state="unknown", signed=True), NO_DIRECTION
+    sign = 1.0 if is_more_better else -1.0
     if not (has_usable(baseline, outcomes) and has_usable(step, outcomes)):
         difference = sign * ((baseline.value or 0.0) - (step.value or 0.0))
         graded = Estimate(value=difference, unit="1", signed=True, bounds=(None, None))
@@ -176,10 +185,21 @@ def loss(
     a, b = wilson_of(baseline, z), wilson_of(step, z)
     if a is None or b is None:
         plain = Estimate(value=value, unit="1", signed=True, bounds=(None, None))
-        return plain, "a bare value has no interval: record per-example outcomes, or a share with its count"
+        return plain, BARE
     low, high = independent_difference(first, a, second, b)
     ends = (low, high) if sign > 0 else (-high, -low)
     return Estimate(value=value, unit="1", signed=True, bounds=ends), None
+
+
+def direction_of(baseline: Quality, step: Quality) -> bool | None:
+    """Return whether more is better; ``None`` where nobody says, or the arms contradict each other.
+
+    Args:
+        baseline: The baseline's figure.
+        step: The step's figure.
+    """
+    stated = {q.higher_is_better for q in (baseline, step)} - {None}
+    return stated.pop() if len(stated) == 1 else None
 
 
 def _candidates(arm: Arm, recorded: Sequence[Quality], name: str) -> tuple[Quality | None, list[Quality]]:

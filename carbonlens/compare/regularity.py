@@ -129,7 +129,9 @@ def _other_method(names: Sequence[str], interval: IntervalMethod) -> list[Findin
     """Say where the wanted interval could not be made, and Student's t stands in."""
     if not names:
         return []
-    needed = "at least 20 numbered rounds" if interval == "bca" else "2 to 10 numbered rounds"
+    needed = "at least 20 numbered rounds"
+    if interval == "exact":
+        needed = "at least 20 rounds to claim 95 %, and ends at 10 (choose bca)"
     return [
         Finding(
             code="CL437",

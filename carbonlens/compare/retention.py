@@ -11,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from carbonlens.compare.quality import (
+    BARE,
+    NO_DIRECTION,
     Outcomes,
+    direction_of,
     has_usable,
     independent_difference,
     is_known,
@@ -141,7 +144,10 @@ def retention(
     """
     if baseline is None or step is None or not is_known(baseline) or not is_known(step):
         return Estimate(value=None, unit="1", state="unknown"), "not recorded in both arms"
-    (mine, other) = (step, baseline) if step.higher_is_better else (baseline, step)
+    is_more_better = direction_of(baseline, step)
+    if is_more_better is None:
+        return Estimate(value=None, unit="1", state="unknown"), NO_DIRECTION
+    (mine, other) = (step, baseline) if is_more_better else (baseline, step)
     a, b = mine.value or 0.0, other.value or 0.0
     if a <= 0 or b <= 0:
         return Estimate(value=None, unit="1", state="unknown"), "a figure that is not positive has no ratio"
@@ -154,7 +160,7 @@ def retention(
         return Estimate(value=found[0], unit="1", bounds=found[1:]), None
     of_a, of_b = wilson_of(mine, z), wilson_of(other, z)
     if of_a is None or of_b is None:
-        return plain, "a bare value has no interval: record per-example outcomes, or a share with its count"
+        return plain, BARE
     return Estimate(value=a / b, unit="1", bounds=independent_ratio(a, of_a, b, of_b)), None
 
 

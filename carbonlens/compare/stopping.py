@@ -22,7 +22,7 @@ import msgspec
 
 from carbonlens.compare.arms import ROUNDS_NEEDED
 from carbonlens.compare.effects import Rule
-from carbonlens.compare.statistics import POWER, Sample, sample, t_quantile
+from carbonlens.compare.statistics import Sample, minimum_detectable_log, sample, t_quantile
 from carbonlens.errors import UsageError
 
 _SPARE: Final = 4
@@ -151,7 +151,5 @@ def _until_next_look(n: int, needed: int, rule: StopRule) -> int:
 
 
 def _detectable(over: Sample, confidence: float) -> float | None:
-    if over.se is None or over.df is None:
-        return None
-    quantile = t_quantile(1 - (1 - confidence) / 2, over.df) + t_quantile(POWER, over.df)
-    return -math.expm1(-quantile * over.se)
+    found = minimum_detectable_log(over, confidence)
+    return None if found is None else -math.expm1(-found)

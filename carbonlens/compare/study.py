@@ -14,6 +14,7 @@ from carbonlens.compare.arms import Arm, complete_rounds
 from carbonlens.compare.break_even import break_evens
 from carbonlens.compare.comparability import check, refuse_other_unit
 from carbonlens.compare.contrast import scaled, total_of
+from carbonlens.compare.disagreement import disagreements
 from carbonlens.compare.effort import efforts_of, total_effort
 from carbonlens.compare.grouping import StepRuns, build_arm, group, is_per_run
 from carbonlens.compare.material import Material, Outline
@@ -22,6 +23,7 @@ from carbonlens.compare.noise import without_disturbed
 from carbonlens.compare.pareto import pareto
 from carbonlens.compare.regularity import about_rounds
 from carbonlens.domain.comparison import Amounts, BreakEven, Comparison, StepResult
+from carbonlens.domain.counting import counted
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
@@ -54,7 +56,7 @@ def compare_study(
     """
     material, findings = material_of(study, runs, vector, outcomes)
     found = _outline(material)
-    findings += found.findings
+    findings += found.findings + disagreements(found.steps, found.mode)
     silent_effort, effort, others = _efforts(material, found)
     findings += silent_effort
     first = material.measured(study.baseline)
@@ -81,6 +83,8 @@ def compare_study(
         findings=_once(findings),
         environment=environment,
         total_effect=found.effect,
+        total_gates=found.gates,
+        total_decision=found.decision,
         attribution_method=found.method,
         orders=found.orders,
         pareto=pareto(material),
@@ -127,7 +131,7 @@ def material_of(
     findings += of_noise + of_rounds + check(arms, study)
     arms, of_adjustment = adjusted(arms, study)
     findings += of_adjustment + _about_arms(arms, vector)
-    efforts, of_effort = efforts_of(groups, study, vector)
+    efforts, of_effort = efforts_of(groups, study, vector, arms[0].boundary)
     material = Material(
         study=study,
         vector=vector,
@@ -187,7 +191,9 @@ def _total(found: Outline, whole: Amounts) -> Amounts:
 
 
 def _break_even(found: Outline, effort: Amounts | None, study: Study) -> tuple[BreakEven, ...]:
-    if found.saving is None or len(found.path) < 2:
+    refused = any(g.outcome == "fail" for g in found.gates)
+    if found.saving is None or len(found.path) < 2 or refused:
+        # What fails a gate is not served, so it earns nothing back.
         return ()
     return break_evens(effort, found.saving, study.unit, study.per_day)
 
@@ -272,7 +278,8 @@ def _costs(arms: Sequence[Arm], vector: Vector) -> tuple[Finding, ...]:
     if silent == len(runs) or all(a.series["cost"].mean.unit == NO_CURRENCY for a in arms):
         return ()
     if silent:
-        message = f"{silent} of {len(runs)} runs has no price; means of cost are over the others"
+        has = "has" if silent == 1 else "have"
+        message = f"{silent} of {counted(len(runs), 'run')} {has} no price; means of cost are over the others"
         return (Finding(code="CL418", severity="warning", message=message, mend="state the missing costs"),)
     message = "cost is what the runs themselves state, because no prices are given"
     return (Finding(code="CL418", severity="info", message=message, mend="state a price vector"),)

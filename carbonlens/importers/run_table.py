@@ -14,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Final, Literal, cast, get_args
 
+from carbonlens.domain.direction import known_direction
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.grades import default_relative_sigma
 from carbonlens.domain.identity import sha256_hex
@@ -44,7 +45,16 @@ _COLUMNS: Final = (
     *_REQUIRED,
     *("step", "on", "role", "repeat", "start_utc", "duration_s", "energy_low_j", "energy_high_j"),
     *("energy_grade", "boundary", "unit", "zone", "site", "cost", "currency", "latency_p50_ms"),
-    *("latency_p99_ms", "quality_name", "quality", "quality_n", "model_bytes", "host", "hardware"),
+    *(
+        "latency_p99_ms",
+        "quality_name",
+        "quality",
+        "quality_n",
+        "quality_direction",
+        "model_bytes",
+        "host",
+        "hardware",
+    ),
     "workload",
 )
 _NUMBERS: Final = frozenset(
@@ -220,6 +230,7 @@ class _Source:
             ("units", run.units is None or run.units == 0),
             ("boundary", reading.boundary is None),
             ("energy_grade", reading.grade is None),
+            ("quality_direction", any(q.higher_is_better is None for q in run.quality)),
         ):
             if missing:
                 self._unstated.setdefault(what, line)
@@ -264,6 +275,11 @@ _GAPS: Final = {
         "CL207",
         "energy_grade is not stated: the width of the energy is unknown",
         "add the column energy_grade (A meter to E datasheet)",
+    ),
+    "quality_direction": (
+        "CL215",
+        "which way a quality is better is not told by its name: gates on its loss are undetermined",
+        "add the column quality_direction (higher or lower)",
     ),
 }
 
@@ -368,7 +384,16 @@ def _quality(row: Row) -> tuple[Quality, ...]:
     name = text_of(row, "quality_name")
     if value is None and name is None:
         return ()
-    return (Quality(name=name or "quality", value=None if value is None else float(value), n=count),)
+    name = name or "quality"
+    stated = word_of(row, "quality_direction", ("higher", "lower"))
+    return (
+        Quality(
+            name=name,
+            value=None if value is None else float(value),
+            n=count,
+            higher_is_better=known_direction(name) if stated is None else stated == "higher",
+        ),
+    )
 
 
 def _cost(row: Row) -> Money | None:

@@ -5,10 +5,22 @@ from __future__ import annotations
 import math
 import re
 
-from carbonlens.domain.study import Selector, Study
+from carbonlens.compare.comparability import ROUTINE
+from carbonlens.domain.study import LATENCIES, Adjustment, Gate, Selector, Study
 from carbonlens.errors import ConfigError
 
 _RATIOS = ("min_retention", "max_ratio")
+_PERIOD = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2]))?")
+_COMPARED = (
+    "energy",
+    "energy_j",
+    "carbon",
+    "carbon_location",
+    "carbon_market",
+    "emissions_location_kg",
+    "emissions_market_kg",
+    "cost",
+)
 
 
 def check(study: Study, where: str) -> None:
@@ -30,6 +42,9 @@ def check(study: Study, where: str) -> None:
 
 def _check_names(study: Study, where: str) -> None:
     names = [study.baseline, *(s.name for s in study.steps)]
+    for what, text in (("name", study.name), ("unit", study.unit), *(("step name", n) for n in names)):
+        if not text.strip():
+            raise ConfigError(f"has an empty {what}", where=where, mend=f"state the {what}")
     double = sorted({n for n in names if names.count(n) > 1})
     if double:
         raise ConfigError(
@@ -81,25 +96,99 @@ def _check_lattice(study: Study, where: str) -> None:
         )
 
 
+def check_gate(gate: Gate, where: str) -> None:
+    """Refuse a gate that can say nothing, whether a file or the command line states it.
+
+    Args:
+        gate: The gate.
+        where: File or option, for the error.
+
+    Raises:
+        ConfigError: For the first fault.
+    """
+    if not gate.name.strip() or not gate.metric.strip():
+        raise ConfigError("a gate has no name or no metric", where=where, mend="name both")
+    if gate.metric.startswith("latency") and gate.metric not in LATENCIES:
+        raise ConfigError(
+            f"gate {gate.name!r} is on {gate.metric!r}, which nothing measures",
+            where=where,
+            mend=f"name one of {', '.join(LATENCIES)}",
+        )
+    if gate.metric in _COMPARED:
+        raise ConfigError(
+            f"gate {gate.name!r} is on {gate.metric!r}, which the comparison itself decides on",
+            where=where,
+            mend="state its limit with check --fail-if, or the margin",
+        )
+    if not math.isfinite(gate.limit):
+        raise ConfigError(f"gate {gate.name!r} has limit {gate.limit}", where=where, mend="give a number")
+    if gate.kind in _RATIOS and gate.limit <= 0:
+        raise ConfigError(
+            f"gate {gate.name!r} has ratio {gate.limit}",
+            where=where,
+            mend="0.98 keeps 98 % of the baseline's",
+        )
+
+
+def check_margin(margin: float, where: str) -> None:
+    """Refuse a margin that is no share between 0 and 1.
+
+    Raises:
+        ConfigError: If it is none.
+    """
+    if not 0 < margin < 1:
+        raise ConfigError(
+            f"margin is {margin}", where=where, mend="give a share between 0 and 1: 0.01 means 1 %"
+        )
+
+
+def check_volume(name: str, value: float, where: str) -> None:
+    """Refuse a volume that is no positive, finite number.
+
+    Raises:
+        ConfigError: If it is none.
+    """
+    if not 0 < value < math.inf:
+        raise ConfigError(
+            f"{name} is {value}", where=where, mend='give a positive volume, for example "2e9 a year"'
+        )
+
+
 def _check_gates(study: Study, where: str) -> None:
     for gate in study.gates:
-        if not math.isfinite(gate.limit):
-            raise ConfigError(f"gate {gate.name!r} has limit {gate.limit}", where=where, mend="give a number")
-        if gate.kind in _RATIOS and gate.limit <= 0:
-            raise ConfigError(
-                f"gate {gate.name!r} has ratio {gate.limit}",
-                where=where,
-                mend="0.98 keeps 98 % of the baseline's",
-            )
+        check_gate(gate, where)
+    names = [g.name for g in study.gates]
+    double = sorted({n for n in names if names.count(n) > 1})
+    if double:
+        raise ConfigError(
+            f"names the gate {', '.join(double)} twice", where=where, mend="give every gate its own name"
+        )
 
 
 def _check_values(study: Study, where: str) -> None:
-    if not 0 < study.margin < 1:
-        raise ConfigError(f"margin is {study.margin}", where=where, mend="0.01 means 1 %")
+    check_margin(study.margin, where)
     for name in ("volume_units", "units_per_day"):
         value = getattr(study, name)
-        if value is not None and not 0 < value < math.inf:
-            raise ConfigError(f"{name} is {value}", where=where, mend="give a positive volume")
+        if value is not None:
+            check_volume(name, value, where)
+    for one in study.adjustments:
+        _check_adjustment(one, where)
+
+
+def _check_adjustment(one: Adjustment, where: str) -> None:
+    if one.tag not in ROUTINE:
+        raise ConfigError(
+            f"adjusts for the tag {one.tag!r}, in which arms may differ anyway",
+            where=where,
+            mend=f"name one of {', '.join(ROUTINE)}",
+        )
+    at = 1.0 if one.at is None else one.at
+    if not (math.isfinite(one.exponent) and 0 <= one.u_exponent < math.inf and 0 < at < math.inf):
+        raise ConfigError(
+            f"adjustment of {one.tag} has exponent {one.exponent}, u_exponent {one.u_exponent}, at {one.at}",
+            where=where,
+            mend="give numbers: u_exponent 0 or more, at above 0",
+        )
 
 
 def _check_effort(study: Study, where: str) -> None:
@@ -116,8 +205,12 @@ def _check_effort(study: Study, where: str) -> None:
         raise ConfigError(
             f"engineering costs {rate.amount_per_hour} an hour", where=where, mend="give an amount, 0 or more"
         )
+    if rate is not None and not 0 <= rate.u_relative < math.inf:
+        raise ConfigError(
+            f"engineering has u_relative {rate.u_relative}", where=where, mend="0.1 means 10 %, one sigma"
+        )
     for place in study.effort_places:
-        if place.period is not None and not re.fullmatch(r"\d{4}(-\d{2})?", place.period):
+        if place.period is not None and not _PERIOD.fullmatch(place.period):
             raise ConfigError(
                 f"effort_place has period {place.period!r}",
                 where=where,

@@ -11,6 +11,7 @@ import msgspec
 
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.study import (
+    SHORT_METRICS,
     Adjustment,
     EffortPlace,
     Engineering,
@@ -144,7 +145,7 @@ def load(path: Path) -> tuple[Study, Vector]:
         ),
         optimizations=() if stated.lattice is None else stated.lattice.optimizations,
         orders=() if stated.lattice is None else tuple(map(_order, stated.lattice.orders)),
-        gates=tuple(Gate(**msgspec.structs.asdict(g)) for g in stated.gate),
+        gates=tuple(map(_gate, stated.gate)),
         adjustments=tuple(Adjustment(**msgspec.structs.asdict(a)) for a in stated.adjustment),
         engineering=_engineering(stated.engineering),
         effort_places=tuple(_place(p, where) for p in stated.effort_place),
@@ -177,6 +178,11 @@ def dumps(study: Study, vector: Vector) -> str:
     ]
     tables["assumptions"] = assumptions.to_tables(vector)
     return toml_file.dumps({k: v for k, v in tables.items() if v or k == "study"})
+
+
+def _gate(stated: _Gate) -> Gate:
+    metric = SHORT_METRICS.get(stated.metric, stated.metric)
+    return Gate(name=stated.name, metric=metric, kind=stated.kind, limit=stated.limit)
 
 
 def _order(text: str) -> tuple[str, ...]:

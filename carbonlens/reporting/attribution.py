@@ -5,7 +5,7 @@ from __future__ import annotations
 from carbonlens.domain.comparison import StepResult
 from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt
-from carbonlens.reporting.content import Column, Phrase, Row, Table, phrase
+from carbonlens.reporting.content import Column, Phrase, Row, Table, phrase, quoted
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.figures import exact
 from carbonlens.reporting.step_tables import head
@@ -47,8 +47,24 @@ def attribution_table(facts: Facts) -> Table | None:
         ),
         rows=tuple(rows),
         note=phrase(
-            "Parts are rounded by largest remainder, so that each printed column adds up to its total."
+            "Parts are rounded by largest remainder, so that each printed column adds up to its total.",
+            _disagreeing(facts, steps),
         ),
+    )
+
+
+def _disagreeing(facts: Facts, steps: list[StepResult]) -> Phrase:
+    """Explain parts whose sign is not that of the verdict; nothing where all agree."""
+    named = [quoted(facts.name(s.step)) for s in steps if s.joules_say is not None]
+    if not named:
+        return ()
+    parts: list[str | Phrase] = []
+    for number, name in enumerate(named):
+        parts += [", " if number else " ", phrase(name)]
+    return phrase(
+        *parts,
+        ": verdict and joules differ, because the verdict is a mean of ratios, in which all combinations "
+        "weigh the same, and joules are differences of means, in which those that use most weigh most.",
     )
 
 

@@ -66,6 +66,8 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
             "path": list(c.path),
             "savings": _amounts(c.total),
             "vs_baseline": _effect(c.total_effect),
+            "gates": [_gate(g) for g in c.total_gates],
+            "decision": c.total_decision,
         },
         "interaction_j": _estimate(c.interaction_j),
         "effort": {
@@ -196,6 +198,9 @@ def _metrics(metrics: ArmMetrics) -> dict[str, Any]:
         "energy_by_round_j": list(metrics.energy_by_round_j),
         "first_round": _estimate(metrics.first_round),
         "dynamic_per_unit_j": _estimate(metrics.dynamic_per_unit_j),
+        "power_w": _estimate(metrics.power_w),
+        "peak_memory_bytes": _estimate(metrics.peak_memory_bytes),
+        "throttled_s": metrics.throttled_s,
     }
 
 
@@ -219,8 +224,9 @@ def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
     if estimate is None:
         return None
     shape = estimate.as_json()
-    if estimate.value is not None and not math.isfinite(estimate.value):
-        # Beyond any float: nobody knows it, and its interval says nothing.
+    is_number = estimate.value is not None and math.isfinite(estimate.value)
+    if estimate.state == "unknown" or (estimate.value is not None and not is_number):
+        # A difference of lower bounds bounds nothing, and nobody knows what no float holds.
         return {**shape, "value": None, "low": None, "high": None, "state": "unknown"}
     return shape
 

@@ -19,6 +19,7 @@ from carbonlens.domain.units import J_PER_KWH, S_PER_HOUR
 
 UNKNOWN: Final = "unknown"
 NOT_APPLICABLE: Final = "not applicable"
+NO_BOUND: Final = "no bound"
 _MINUS: Final = "−"
 _GROUP: Final = "\u202f"
 _SPACE: Final = "\u00a0"
@@ -196,6 +197,31 @@ def _interval(low: float | None, high: float | None, places: int, no_bound: str)
     return f"[{ends[0]}, {ends[1]}]"
 
 
+def _counted_part(
+    estimate: Estimate, text: str, number: str, interval: str, kept: str
+) -> tuple[str, str, str]:
+    """Return how a figure is printed of which a part is not known: ``90 J counted [at least 17]``.
+
+    The value is what the known parts come to; the truth may be less, by their own error,
+    and any amount more. "At least 90 J [17, no bound]" would contradict itself. Where the
+    value is its own lower end, or nobody knows how sure it is, it reads ``at least 90 J``;
+    a change that is known of a part only bounds nothing, and reads ``−26 % in part``.
+
+    Args:
+        estimate: What is printed.
+        text: Number and unit.
+        number: The number alone.
+        interval: With its open end.
+        kept: The interval to print where the value is its lower end.
+    """
+    if estimate.signed or (estimate.value or 0.0) < 0:
+        return f"{text} in part", f"{number} in part", ""
+    low = estimate.low
+    if low is None or low == estimate.value:
+        return f"at least {text}", f"at least {number}", kept
+    return f"{text} counted", f"{number} counted", f"[at least {interval[1:].partition(', ')[0]}]"
+
+
 Places = Callable[[float, float | None, float | None], int]
 
 
@@ -218,7 +244,7 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
         scale: Scale | None = None,
         *,
         plus: bool = False,
-        no_bound: str = "no bound",
+        no_bound: str = NO_BOUND,
         at: tuple[float, int] | None = None,
     ) -> Printed:
         """Print an estimate.
@@ -241,14 +267,12 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
         shown, decimals = at or (value, self.rule(value, low, high))
         number = ("+" if plus and value > 0 else "") + fixed(shown, decimals)
         text = self.pattern.format(number=number, unit=unit.unit, suffix=unit.suffix)
+        interval = "" if low is not None and low == high else _interval(low, high, decimals, no_bound)
+        text = text.strip()
         if estimate.state == "unbounded":
-            number, text = f"at least {number}", f"at least {text}"
-        exact = low is not None and low == high
-        return Printed(
-            text=text.strip().replace(" ", _SPACE),
-            number=number,
-            interval="" if exact else _interval(low, high, decimals, no_bound),
-        )
+            kept = interval if no_bound != NO_BOUND or low is None else ""
+            text, number, interval = _counted_part(estimate, text, number, interval, kept)
+        return Printed(text=text.replace(" ", _SPACE), number=number, interval=interval)
 
     def places(self, estimate: Estimate, scale: Scale) -> int:
         """Return the decimals that the estimate would be printed with in that unit."""

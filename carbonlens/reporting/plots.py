@@ -59,7 +59,8 @@ def drift(facts: Facts) -> Drift | None:
     return Drift(
         title=phrase("Energy of each round in run order, in percent off the step’s own median"),
         alt=(
-            f"Small panels of {in_words(len(traces))} steps: energy of each round in run order, as "
+            f"Small panels of {in_words(len(traces))} step{'' if len(traces) == 1 else 's'}: "
+            "energy of each round in run order, as "
             "deviation from the step's median. A slope would show drift."
         ),
         traces=tuple(traces),

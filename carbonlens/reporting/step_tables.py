@@ -27,6 +27,8 @@ MARKS: dict[str, Mark] = {"accepted": "good", "rejected": "bad", "undetermined":
 _VERDICTS = {"better": "▼ better", "worse": "▲ worse", "same": "= same", "inconclusive": "? inconclusive"}
 _DECISIONS = {"adopt": "✓ adopt", "reject": "✗ reject", "undetermined": "? undetermined"}
 _NOTHING: tuple[Phrase, ...] = (phrase("–"),)
+_BESIDE = {"dynamic_per_unit_j": "Above idle", "power_w": "Power"}
+"""Columns beside the energy per unit, where an arm tells them."""
 
 
 class ArmRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +59,8 @@ def head(facts: Facts, step: str, status: str = "") -> Phrase:
 def hidden_note(facts: Facts) -> Phrase:
     """Say how many steps a table leaves out."""
     hidden = len(facts.comparison.steps) + 1 - MOST_ROWS
-    return phrase(f"{in_words(hidden).capitalize()} more steps are left out.") if hidden > 0 else ()
+    left_out = "step is" if hidden == 1 else "steps are"
+    return phrase(f"{in_words(hidden).capitalize()} more {left_out} left out.") if hidden > 0 else ()
 
 
 # Measured ------------------------------------------------------------------
@@ -66,6 +69,7 @@ def hidden_note(facts: Facts) -> Phrase:
 def measured_table(facts: Facts) -> Table:
     """Return speed, quality, size and conditions per arm."""
     qualities = _quality_names(facts)
+    has_memory = is_told(facts, "peak_memory_bytes")
     columns = (
         Column(name=phrase("CPU time"), unit=f"{facts.cpu_scale.unit} per {facts.unit}"),
         Column(name=phrase("Latency ", label("P50")), unit="ms"),
@@ -74,12 +78,15 @@ def measured_table(facts: Facts) -> Table:
         Column(name=phrase("Throughput"), unit=f"{facts.units}/s"),
         *(Column(name=phrase(quoted(clip(q, 16).capitalize()))) for q in qualities),
         Column(name=phrase("Model size")),
+        *([Column(name=phrase("Peak memory"))] if has_memory else []),
         Column(name=phrase("MACs"), unit=f"per {facts.unit}"),
         Column(name=phrase("Rounds")),
         Column(name=phrase("Highest load")),
         Column(name=phrase("CPU steal"), unit="s"),
     )
-    rows = tuple(_measured_row(facts, arm, qualities, len(columns)) for arm in arm_rows(facts))
+    rows = tuple(
+        _measured_row(facts, arm, qualities, len(columns), has_memory=has_memory) for arm in arm_rows(facts)
+    )
     return Table(
         caption=phrase("Measured on each step, with ", label("95 %"), " intervals"),
         head="Step",
@@ -112,7 +119,15 @@ def _quality_names(facts: Facts) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))[:2]
 
 
-def _measured_row(facts: Facts, arm: ArmRow, qualities: Sequence[str], width: int) -> Row:
+def is_told(facts: Facts, metric: str) -> bool:
+    """Return whether an arm has a figure for a metric: a column of none is no reading matter."""
+    found = (getattr(arm.metrics, metric) for arm in arm_rows(facts) if arm.metrics is not None)
+    return any(e is not None and e.value is not None for e in found)
+
+
+def _measured_row(
+    facts: Facts, arm: ArmRow, qualities: Sequence[str], width: int, *, has_memory: bool
+) -> Row:
     name = head(facts, arm.step, arm.status)
     m = arm.metrics
     if m is None:
@@ -134,6 +149,7 @@ def _measured_row(facts: Facts, arm: ArmRow, qualities: Sequence[str], width: in
         ).cell,
         *(_quality_cell(facts, arm.step, m, q) for q in qualities),
         _texts(enter("model_size", "size of the model", exact(m.model_bytes, "B"), fmt.size)),
+        *([_memory_cell(enter, m)] if has_memory else []),
         _texts(enter("macs", "multiply-accumulates per unit", exact(m.macs_per_unit), fmt.count)),
         _texts(enter("rounds", "rounds measured", exact(m.rounds), fmt.count)),
         _texts(enter("load", "highest load average", exact(m.load_1m_max), fmt.plain)),
@@ -149,6 +165,11 @@ def _quality_cell(facts: Facts, step: str, metrics: ArmMetrics, name: str) -> tu
         return _NOTHING
     entry = facts.quality(step, name, metrics.quality[name])
     return _lines(phrase(entry.text), phrase(entry.interval))
+
+
+def _memory_cell(enter: _Enter, metrics: ArmMetrics) -> tuple[Phrase, ...]:
+    found = metrics.peak_memory_bytes or unknown("B")
+    return _texts(enter("peak_memory", "peak memory", found, fmt.size))
 
 
 class _Enter:
@@ -183,17 +204,19 @@ def _lines(*lines: Phrase) -> tuple[Phrase, ...]:
 def used_table(facts: Facts) -> Table:
     """Return energy, emissions and cost per arm."""
     words = plain_text(facts.basis.words)
+    beside = [name for name in _BESIDE if is_told(facts, name)]
     rows = []
     for arm in arm_rows(facts):
         name = head(facts, arm.step, arm.status)
         if arm.metrics is None:
-            rows.append(Row(head=name, cells=(_NOTHING,) * 7, mark="muted"))
+            rows.append(Row(head=name, cells=(_NOTHING,) * (7 + len(beside)), mark="muted"))
             continue
         prefix = "baseline" if arm.status == "baseline" else f"step.{facts.slug(arm.step)}"
         amounts = facts.amounts(prefix, arm.amounts, f"of {facts.name(arm.step)}")
         energy = facts.energy_per_unit(arm.step, arm.metrics.energy_per_unit_j)
         cells = (
             energy.cell,
+            *(_beside_cell(facts, arm.step, arm.metrics, name) for name in beside),
             _lines(phrase(arm.metrics.boundary or "not stated", ", ", _grade(arm.metrics.energy_per_unit_j))),
             _texts(amounts.energy), _texts(amounts.location), _texts(amounts.market), _texts(amounts.cost),
             _texts(amounts.embodied),
@@ -204,6 +227,7 @@ def used_table(facts: Facts) -> Table:
         head="Step",
         columns=(
             Column(name=phrase("Energy per ", quoted(facts.unit)), unit=facts.energy_scale.unit),
+            *(Column(name=phrase(_BESIDE[name]), unit=_beside_unit(facts, name)) for name in beside),
             Column(name=phrase("Boundary, grade"), numeric=False),
             Column(name=phrase("Energy"), unit=words),
             Column(name=phrase("CO₂e location-based")),
@@ -214,9 +238,29 @@ def used_table(facts: Facts) -> Table:
         rows=tuple(rows),
         note=phrase(
             "Absolute intervals hold the common error of the energy model, factors and prices; it cancels "
-            "in the changes below. Embodied CO₂e is not part of the other two."
+            "in the changes below. Embodied CO₂e is not part of the other two.",
+            " Above idle: without the share of idle power, beside what is compared."
+            if "dynamic_per_unit_j" in beside
+            else "",
         ),
     )
+
+
+def _beside_unit(facts: Facts, name: str) -> str:
+    return "W" if name == "power_w" else facts.energy_scale.unit
+
+
+def _beside_cell(facts: Facts, step: str, metrics: ArmMetrics, name: str) -> tuple[Phrase, ...]:
+    enter = _Enter(facts, step)
+    found: Estimate | None = getattr(metrics, name)
+    if name == "power_w":
+        return enter("power", "mean power", found or unknown("W"), lambda e: fmt.plain(e, "W")).cell
+    return enter(
+        "dynamic_per_unit",
+        "energy per unit above idle power",
+        found or unknown("J"),
+        lambda e: fmt.energy(e, facts.energy_scale),
+    ).cell
 
 
 def _grade(estimate: Estimate) -> str:

@@ -16,7 +16,8 @@ from carbonlens.domain.comparison import Comparison
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.study import Gate, Step, Study
 from carbonlens.errors import CarbonlensError, MeasurementError, MissingExtraError, UnwritableError
-from carbonlens.studies.ladder import Arm, LadderResult, Pace, Progress, Setting, Silent, run_ladder
+from carbonlens.instrument.progress import Progress, Silent
+from carbonlens.studies.ladder import Arm, LadderResult, Pace, Setting, run_ladder
 
 STUDY_NAME = "demo-digits"
 LEAST_ACCURACY = 0.975

@@ -7,53 +7,25 @@ raises is recorded as failed and leaves; the others go on.
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
-from types import FrameType
-from typing import Protocol
 
-from carbonlens.app.track import TrackedRun, track
+from carbonlens.compare.rounds import round_orders
 from carbonlens.domain.units import Role
 from carbonlens.errors import MeasurementError
+from carbonlens.instrument.interrupt import interrupt_noted
+from carbonlens.instrument.progress import Progress, Silent
+from carbonlens.instrument.track import TrackedRun, track
 
 MIN_ROUNDS = 5
 """Fewer rounds give no verdict."""
 
 _WALL_PER_CPU = 4.0
 """A round ends after this many times its length, if the work hardly uses the CPU."""
-
-
-class Progress(Protocol):
-    """What a study tells while it works; the command line makes bars of it."""
-
-    def start(self, total: int, label: str) -> None:
-        """Begin a phase of ``total`` parts."""
-
-    def advance(self) -> None:
-        """Finish one part of the phase."""
-
-    def note(self, text: str) -> None:
-        """Say something worth a line."""
-
-
-class Silent:
-    """Progress that nobody watches."""
-
-    def start(self, total: int, label: str) -> None:
-        """Ignore it."""
-
-    def advance(self) -> None:
-        """Ignore it."""
-
-    def note(self, text: str) -> None:
-        """Ignore it."""
 
 
 @dataclass(frozen=True)
@@ -173,26 +145,6 @@ class LadderResult:
     interrupted: bool = False
 
 
-def round_orders(arms: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the order of the arms for each round, without end.
-
-    Every second round mirrors the one before it (ABBA), so that a linear drift
-    cancels. The pairs are rows of a Williams design (Williams 1949): over as
-    many rounds as there are arms (twice as many if their number is odd) every
-    arm stands equally often in each place and after each other arm.
-
-    Args:
-        arms: Names of the arms, at least one.
-    """
-    size = len(arms)
-    # 0, 1, -1, 2, -2, ...: neighbours differ by every step exactly once.
-    row = [(i + 1) // 2 if i % 2 else -(i // 2) for i in range(size)]
-    for turn in count():
-        order = tuple(arms[(place + turn) % size] for place in row)
-        yield order
-        yield order[::-1]
-
-
 def run_ladder(
     arms: Sequence[Arm], setting: Setting, *, pace: Pace | None = None, progress: Progress | None = None
 ) -> LadderResult:
@@ -259,7 +211,7 @@ class _Ladder:
         if not names:
             return 0, False
         self._progress.start(self._pace.rounds * len(names), "Measuring")
-        with _interrupt_noted() as interrupt:
+        with interrupt_noted() as interrupt:
             for number, order in enumerate(islice(round_orders(names), self._pace.rounds), start=1):
                 for name in order:
                     if interrupt.is_set():
@@ -312,25 +264,3 @@ def _calls(ready: Prepared, cpu_s: float) -> tuple[int, list[float]]:
         latencies.append((ended - now) * 1e3)
         now = ended
     return units, latencies
-
-
-@contextmanager
-def _interrupt_noted() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into an event; a second one interrupts as usual."""
-    noted = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
-    in_main = threading.current_thread() is threading.main_thread()
-    # A job in the background ignores Ctrl-C and shall go on doing so.
-    if not in_main or before is None or before is signal.SIG_IGN:
-        yield noted
-        return
-
-    def note(_signal: int, _frame: FrameType | None) -> None:
-        noted.set()
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield noted
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -48,7 +48,7 @@ def energy_of(*readings):
 )
 def test_a_stated_interval_becomes_one_named_error(low, high, u):
     got = energy_of(reading(100.0, low, high))
-    assert got.u_by_source == pytest.approx({"stated:total:table": u})
+    assert got.u_by_source == pytest.approx({"stated:total:table:host-1": u})
 
 
 def test_a_stated_interval_of_zero_energy_is_symmetric():

@@ -123,6 +123,12 @@ def test_a_quality_of_which_less_is_better_changes_as_it_is_printed():
         "energy:>3%@100%",
         "energy:>3%@40%",
         "energy:>1pp",
+        "energy_j:>1pp",
+        "emissions_location_kg:>1pp",
+        "model_bytes:>-10pp",
+        "latency_p50_ms:>0pp",
+        "power_w:>1pp",
+        "peak_memory_bytes:>1pp",
     ],
 )
 def test_what_is_no_condition_says_how_to_write_one(text):
@@ -142,3 +148,29 @@ def test_more_than_a_limit_and_less_than_it_never_both_fail(ratio, limit):
     texts = [f"energy:>{limit:.4f}%", f"energy:<{limit:.4f}%"]
     outcomes = [checked(ratio, t).outcome for t in texts]
     assert outcomes != ["fail", "fail"]
+
+
+def of_quality(name, values, **fields):
+    study = Study(name="t", baseline="a", steps=(Step(name="b"),), unit="image")
+    runs = [
+        run(step, 100.0 + i, repeat=i, quality=(Quality(name=name, value=value, **fields),))
+        for step, value in zip("ab", values, strict=True)
+        for i in range(6)
+    ]
+    return material_of(study, runs, Vector(), {})[0]
+
+
+def test_points_of_a_figure_that_is_no_share_are_refused():
+    material = of_quality("accuracy", (95.2, 94.0), n=1000)
+    with pytest.raises(UsageError, match="no share of one"):
+        check_conditions(material, [parse_condition("accuracy:<-1pp")])
+    assert check_conditions(material, [parse_condition("accuracy:<-5%")])[0].outcome == "undetermined"
+
+
+def test_a_change_needs_no_direction():
+    material = of_quality("score", (0.5, 0.4), n=1000, higher_is_better=None)
+    relative, points = check_conditions(
+        material, [parse_condition("score:<-5%"), parse_condition("score:<-2pp")]
+    )
+    assert (relative.change, points.change) == (pytest.approx(-0.2), pytest.approx(-0.1))
+    assert (relative.outcome, points.outcome) == ("fail", "fail")

@@ -203,15 +203,16 @@ def test_the_bootstrap_serves_from_twenty_rounds_on_and_is_seeded():
     assert effects(few, 0.01, interval="bca") == effects(few, 0.01)
 
 
-def test_exact_resampling_serves_up_to_ten_rounds():
-    step, base = long_series(6)
+@pytest.mark.parametrize("n", [5, 6, 8, 10])
+def test_resampling_in_full_decides_no_verdict(n):
+    """It claims 95 % and covers 84 to 87 % at such counts: verdict and interval are Student's."""
+    step, base = long_series(n)
     changes = change_of(arm("s", step), arm("r", base))
+    assert effects(changes, 0.01, interval="exact") == effects(changes, 0.01)
+    ends = exact([v for _, v in changes["s"].log.rounds])
     got = effects(changes, 0.01, interval="exact")["s"]
-    found = exact([v for _, v in changes["s"].log.rounds])
-    assert got.method == "exact"
-    assert (got.ratio.low, got.ratio.high) == pytest.approx((math.exp(found.low), math.exp(found.high)))
-    many = long_series(11)
-    assert effects(change_of(arm("s", many[0]), arm("r", many[1])), 0.01, interval="exact")["s"].method == "t"
+    assert got.method == "t"
+    assert (got.ratio.low, got.ratio.high) != pytest.approx((math.exp(ends.low), math.exp(ends.high)))
 
 
 def test_a_common_error_widens_the_bootstrap_too():

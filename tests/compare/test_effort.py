@@ -117,3 +117,49 @@ def test_days_need_a_period_that_is_one(period, days):
     study = replace(STUDY, volume_period=period)
     assert study.per_day == (None if days is None else pytest.approx(1000 / days))
     assert replace(study, units_per_day=5.0).per_day == 5.0
+
+
+@pytest.mark.parametrize(
+    ("of_effort", "outcome", "state"),
+    [
+        ("it", "reached", "known"),
+        ("device", "may_never", "unbounded"),
+        ("facility", "unknown", "unknown"),
+        (None, "unknown", "unknown"),
+    ],
+)
+def test_effort_at_another_boundary_is_not_divided_by_the_saving(of_effort, outcome, state):
+    """The saving is at ``it``; joules of two boundaries make no quotient."""
+    study = replace(STUDY, steps=(Step(name="b"),))
+    runs = [
+        r for n, e in (("a", 100.0), ("b", 60.0)) for r in rounds(n, [e * d for d in DRIFT], u_relative=0.05)
+    ]
+    work = run("b", 4000.0, repeat=None, units=None, role="effort", boundary=of_effort, u_relative=0.05)
+    result = compare_study(study, [*runs, work], vector(), {})
+    energy = next(b for b in result.break_even if b.measure == "energy")
+    assert (energy.outcome, energy.units.state, energy.units.high is None) == (
+        outcome,
+        state,
+        state != "known",
+    )
+    assert ("CL445" in {f.code for f in result.findings}) == (of_effort != "it")
+
+
+def test_two_meters_with_stated_intervals_do_not_cancel():
+    """Effort on another host than serving: each meter errs by itself."""
+
+    def stated(one):
+        (r,) = one.energy
+        joules = float(r.energy_j)
+        return replace(one, energy=(replace(r, u_by_source_j={}, low_j=joules * 0.7, high_j=joules * 1.4),))
+
+    def width(host):
+        study = replace(STUDY, steps=(Step(name="b"),))
+        runs = [r for n, e in (("a", 100.0), ("b", 60.0)) for r in rounds(n, [e * d for d in DRIFT])]
+        work = run("b", 4000.0, repeat=None, units=None, role="effort", host_id=host)
+        result = compare_study(study, [stated(r) for r in (*runs, work)], vector(), {})
+        units = next(b for b in result.break_even if b.measure == "energy").units
+        return units.high / units.low
+
+    assert width("host-1") < 1.2
+    assert width("host-2") > 2.0

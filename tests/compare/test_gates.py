@@ -207,3 +207,30 @@ def test_outcomes_that_are_not_right_or_wrong_leave_the_gate_undetermined():
         for kind in ("max_loss", "min_value"):
             found = outcome("accuracy", kind, 0.5, arm, outcomes=graded)
             assert (found.outcome, found.observed.low) == ("undetermined", None)
+
+
+def scored(value, *, higher=None, n=2000):
+    return measured(quality=(Quality(name="score", value=value, n=n, higher_is_better=higher),))
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("max_loss", 0.5), ("min_retention", 0.1)])
+def test_a_loss_without_a_direction_is_undetermined(kind, limit):
+    found = outcome("score", kind, limit, scored(0.5), scored(0.5))
+    assert (found.outcome, found.observed.value) == ("undetermined", None)
+    assert "quality_direction" in found.reason
+    contradicting = outcome("score", kind, limit, scored(0.5, higher=True), scored(0.5, higher=False))
+    assert contradicting.outcome == "undetermined"
+    assert outcome("score", kind, limit, scored(0.5), scored(0.5, higher=True)).outcome == "pass"
+
+
+def test_an_absolute_limit_needs_no_direction():
+    assert outcome("score", "min_value", 0.4, scored(0.5)).outcome == "pass"
+
+
+def test_a_bare_value_far_beyond_its_limit_is_undetermined_and_says_why():
+    """Nothing tells how far a bare figure may be off; a size is what it is."""
+    step = measured(quality=(Quality(name="perplexity", value=31.0, n=1000, higher_is_better=False),))
+    found = outcome("perplexity", "max_value", 6.0, step)
+    assert (found.outcome, found.observed.value) == ("undetermined", 31.0)
+    assert "a bare value has no interval" in found.reason
+    assert outcome("model_bytes", "max_value", 6.0, measured(model_bytes=31)).outcome == "fail"

@@ -23,7 +23,8 @@ from carbonlens.domain.money import Money
 from carbonlens.domain.run import Quality
 from carbonlens.domain.study import Gate, Step, Study
 from carbonlens.domain.units import J_PER_KWH
-from tests.compare.study_runs import rounds, run
+from carbonlens.reporting.comparison_json import comparison_json
+from tests.compare.study_runs import rounds, run, vector
 
 SHARED = Path(__file__).parents[2] / ".." / "shared"
 GOLDEN = SHARED / "golden" / "golden.json"
@@ -56,6 +57,15 @@ def estimate(value, u, unit, source=None):
 
 def compared(study, runs, with_vector=None):
     return compare_study(study, runs, with_vector or Vector(), {})
+
+
+def as_json(result):
+    """Return what ``compare --json`` prints, read back by a reader that knows no NaN."""
+
+    def refuse(word):
+        raise AssertionError(f"{word} in JSON")
+
+    return json.loads(json.dumps(comparison_json(result)), parse_constant=refuse)
 
 
 def two(before, after, **fields):
@@ -170,8 +180,23 @@ def test_shapley(name):
 def test_a_partial_lattice_has_no_shapley_value():
     case = golden("attr/shapley-4-partial-lattice")
     result = lattice_of(case["inputs"]["observed"])
+    want = case["outputs"]
     assert any(f.code == "CL413" and "5 of 8" in f.message for f in result.findings)
-    assert result.total.energy_j.value == pytest.approx(case["outputs"]["total"], rel=case["tolerance"])
+    assert result.total.energy_j.value == pytest.approx(want["total"], rel=case["tolerance"])
+    assert result.attribution_method == "order_mean"
+    assert f"{result.orders.measured}/{result.orders.possible}" == want["coverage"]
+    assert result.orders.measured == len(want["complete_orders"])
+    for step in result.steps:
+        assert step.attribution.energy_j.value == pytest.approx(
+            want["mean"][step.step], rel=case["tolerance"]
+        )
+        found = [step.order_range.low_j, step.order_range.high_j]
+        assert found == pytest.approx(want["range"][step.step], rel=case["tolerance"])
+    shape = as_json(result)
+    assert {s["attribution"]["shapley_j"] for s in shape["steps"]} == {None}
+    assert [s["attribution"]["order_mean_j"]["value"] for s in shape["steps"]] == [
+        pytest.approx(want["mean"][s["step"]]) for s in shape["steps"]
+    ]
 
 
 def test_c41_change_against_zero():
@@ -180,6 +205,12 @@ def test_c41_change_against_zero():
     assert (up.savings.energy_j.value, up.vs_previous.ratio.value) == (-12.4, None)
     assert (down.savings.energy_j.value, down.vs_previous.ratio.value) == (12.4, 0.0)
     assert {up.verdict, down.verdict} == {"inconclusive"}
+    study = Study(name="t", baseline="a", steps=(Step(name="b"),), unit="image")
+    shape = as_json(compared(study, [*rounds("a", [0.0]), *rounds("b", [12.4])]))
+    (step,) = shape["steps"]
+    assert step["vs_previous"]["ratio"]["value"] is None
+    assert step["savings"]["energy_j"]["value"] == -12.4
+    assert any(f["code"] == "CL403" for f in shape["findings"])
 
 
 def test_c42_a_run_without_a_price():
@@ -199,6 +230,9 @@ def test_c42_a_run_without_a_price():
     result = compared(study, runs)
     assert any("1 of 3 runs has no price" in f.message for f in result.findings)
     assert result.baseline_amounts.cost.value + result.steps[0].amounts.cost.value == pytest.approx(2.00)
+    assert as_json(result)["baseline_amounts"]["cost"]["value"] == pytest.approx(1.20)
+    without = compared(study, [*rounds("a", [1.0]), *rounds("b", [1.0])])
+    assert as_json(without)["baseline_amounts"]["cost"]["value"] is None
 
 
 def test_c44_int8_that_is_slower():
@@ -258,6 +292,10 @@ def test_c48_less_memory_and_more_energy():
     result = compared(study, runs)
     step = result.steps[0]
     assert step.vs_previous.ratio.value == pytest.approx(1.31)
+    # The cost follows energy and time, not the memory saved.
+    assert (step.savings.energy_j.value < 0, step.savings.cost.value) == (True, None)
+    dear = compared(study, runs, vector()).steps[0]
+    assert dear.savings.cost.value < 0
     assert step.metrics.model_bytes / result.baseline_metrics.model_bytes == pytest.approx(0.42)
     assert (step.verdict, step.decision) == ("worse", "reject")
 
@@ -278,7 +316,11 @@ def test_c49_an_accuracy_nobody_knows():
         *rounds("a", list(spread), quality=(known,)),
         *rounds("b", [0.5 * s for s in spread], quality=(unknown,)),
     ]
-    step = compared(study, runs).steps[0]
+    result = compared(study, runs)
+    step = result.steps[0]
+    (gate,) = as_json(result)["steps"][0]["gates"]
+    assert (gate["observed"]["value"], gate["outcome"]) == (None, "undetermined")
+    assert gate["reason"]
     assert step.verdict == "better"
     assert (step.gates[0].outcome, step.gates[0].observed.value) == ("undetermined", None)
     assert step.decision == "undetermined"

@@ -118,3 +118,32 @@ def test_each_step_states_what_it_uses_itself():
             used = result.baseline_amounts.energy_j.value - step.savings.energy_j.value
             assert step.amounts.energy_j.value == pytest.approx(used)
             assert step.amounts.emissions_location_kg.value > 0
+
+
+@pytest.mark.parametrize(
+    ("sets", "baseline_on", "words"),
+    [
+        ("p q p", (), "same optimizations"),
+        ("p p", (), "same optimizations"),
+        ("- q p", (), "same optimizations"),  # a step of nothing beside the baseline
+        ("q pq", ("p",), "does not hold what is on"),  # no cell with all off
+    ],
+)
+def test_sets_that_are_no_chain_are_no_ladder_by_fallback(sets, baseline_on, words):
+    steps = [Step(name=f"s{i}", on=tuple(s.strip("-"))) for i, s in enumerate(sets.split())]
+    with pytest.raises(ConfigError, match=words) as caught:
+        references(study(*steps), baseline_on)
+    assert "measured_on" in str(caught.value)
+
+
+def test_a_study_that_says_what_each_step_is_measured_on_is_a_ladder_whatever_its_sets():
+    steps = [Step(name=n, on=("p",), measured_on="base") for n in ("a", "b")]
+    assert references(study(*steps)) == {"a": "base", "b": "base"}
+
+
+def test_a_set_beside_a_stated_reference_still_needs_its_order():
+    steps = study(
+        Step(name="p1", on=("p",)), Step(name="q", on=("q",)), Step(name="p2", on=("p",), measured_on="base")
+    )
+    with pytest.raises(ConfigError, match="'p1' and 'p2' have the same"):
+        references(steps)

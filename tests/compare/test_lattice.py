@@ -13,9 +13,12 @@ from carbonlens.compare.from_runs import study_from_runs
 from carbonlens.compare.lattice import interaction_weights, is_lattice, shapley_weights
 from carbonlens.compare.study import compare_study
 from carbonlens.domain.factor import Vector
-from carbonlens.domain.study import Step, Study
+from carbonlens.domain.run import Quality
+from carbonlens.domain.study import Gate, Step, Study
 from tests.compare.study_runs import run, vector
 
+H100 = {"": 184, "P": 199, "L": 224, "PL": 203, "B": 60, "BP": 32.9, "BL": 44.0, "BPL": 32.6}
+"""Joules per 1000 images of ResNet-50 on an H100, measured: channels-last and compile, with bf16."""
 SHAPLEY_2 = {"": 1000, "P": 700, "Q": 500, "B": 600, "PQ": 380, "PB": 430, "QB": 320, "PQB": 250}
 SHAPLEY_3 = {"": 200, "X": 200, "Y": 120, "XY": 90}
 
@@ -94,9 +97,7 @@ def test_a_partial_lattice_has_no_shapley_value():
 
 
 def test_a_step_whose_ratio_and_joules_disagree_is_said():
-    """Joules per 1000 images of ResNet-50 on an H100, measured: channels-last and compile, with bf16."""
-    h100 = {"": 184, "P": 199, "L": 224, "PL": 203, "B": 60, "BP": 32.9, "BL": 44.0, "BPL": 32.6}
-    result = compared(h100, n_rounds=6, spread=0.003)
+    result = compared(H100, n_rounds=6, spread=0.003)
     layout = next(s for s in result.steps if s.step == "L")
     assert layout.verdict == "better"
     assert layout.attribution.energy_j.high < 0
@@ -105,6 +106,7 @@ def test_a_step_whose_ratio_and_joules_disagree_is_said():
     assert layout.savings.energy_j.value == pytest.approx(-40, abs=1)
     assert result.interaction_j.value == pytest.approx(-82, abs=1.5)
     assert layout.order_range.low_j < 0 < layout.order_range.high_j
+    assert [s.joules_say for s in result.steps] == [None, "costs", None]
 
 
 def test_a_lattice_without_its_full_set_has_no_total():
@@ -249,3 +251,43 @@ def test_shapley_does_not_depend_on_names(energies):
     plain = {s.step: s.attribution.energy_j.value for s in compared(table).steps}
     other = {s.step: s.attribution.energy_j.value for s in compared(renamed).steps}
     assert other == pytest.approx({k.replace("P", "Z"): v for k, v in plain.items()}, abs=1e-9)
+
+
+def with_quality(share_of, **study):
+    runs = [
+        replace(r, quality=(Quality(name="accuracy", value=share_of(r.on), n=2000),))
+        for r in lattice_runs({"": 200.0, "X": 160.0, "Y": 120.0, "XY": 90.0}, n_rounds=6, spread=0.01)
+    ]
+    made = replace(
+        study_from_runs(runs),
+        gates=(Gate(name="g", metric="accuracy", kind="max_loss", limit=0.03),),
+        **study,
+    )
+    effort = run("X+Y", 4000.0, repeat=None, units=None, role="effort", on=("X", "Y"))
+    return compare_study(made, [*runs, effort], Vector(), {})
+
+
+def test_a_full_set_that_fails_a_gate_is_not_claimed():
+    """Each optimization alone keeps the accuracy; both together halve it."""
+    result = with_quality(lambda on: 0.50 if len(on) == 2 else 0.95)
+    assert [g.outcome for s in result.steps for g in s.gates] == ["pass", "pass"]
+    assert [g.outcome for g in result.total_gates] == ["fail"]
+    assert result.total_decision == "reject"
+    assert {s.decision for s in result.steps} == {"undetermined"}
+    assert all("gate g fails" in s.reasons[0] for s in result.steps)
+    assert result.break_even == ()
+    assert any(f.code == "CL446" and "gate g fails" in f.message for f in result.findings)
+
+
+def test_a_full_set_that_passes_is_adopted():
+    result = with_quality(lambda _: 0.95)
+    assert (result.total_decision, {s.decision for s in result.steps}) == ("adopt", {"adopt"})
+    assert result.break_even != ()
+    assert not {"CL446", "CL447"} & {f.code for f in result.findings}
+
+
+def test_a_rejected_step_within_the_total_is_told():
+    result = compared({"": 200.0, "X": 210.0, "Y": 120.0, "XY": 126.0}, n_rounds=6, spread=0.01)
+    assert {s.step: s.decision for s in result.steps} == {"X": "reject", "Y": "adopt"}
+    (found,) = [f for f in result.findings if f.code == "CL447"]
+    assert "holds X, which is rejected" in found.message

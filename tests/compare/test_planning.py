@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -23,9 +25,9 @@ def test_up_to_four_steps_every_combination_is_run(n):
     assert made.cells[0] == ()
 
 
-@pytest.mark.parametrize("n", [5, 6, 8])
-def test_beyond_them_the_combinations_on_drawn_orders_are_run(n):
-    made = plan(wish(n, budget_s=7200))
+@pytest.mark.parametrize(("n", "budget"), [(5, 900), (6, 7200), (8, 7200)])
+def test_beyond_them_the_combinations_on_drawn_orders_are_run(n, budget):
+    made = plan(wish(n, budget_s=budget))
     assert made.mode == "orders"
     assert len(made.orders) >= 6
     assert all(a == b[::-1] for a, b in list(pairwise(made.orders))[::2])
@@ -64,13 +66,45 @@ def test_what_does_not_fit_says_so_and_keeps_the_rounds_that_a_verdict_needs():
     assert (made.fits, made.rounds, made.run_s) == (False, 5, LEAST_RUN_S)
 
 
+def test_orders_that_pass_every_combination_are_a_full_lattice():
+    made = plan(wish(5))
+    assert (made.mode, len(made.cells), made.orders) == ("lattice", 32, ())
+
+
 def test_the_rounds_find_the_wanted_effect():
-    made = plan(wish(2, effect=0.01, cv=0.01))
-    assert made.detectable <= 0.01 < detectable(2, made.rounds - 1, 0.01)
-    # 95 % simultaneous over two steps, 80 % power.
+    made = plan(wish(2, effect=0.005, cv=0.01))
+    assert made.finds_effect
+    assert made.detectable <= 0.005 < detectable(2, made.rounds - 1, 0.01)
+    # 95 % simultaneous over two steps, 80 % power, two pairs a round.
     df = made.rounds - 1
     reach = stats.t.ppf(1 - 0.05 / 4, df) + stats.t.ppf(0.8, df)
-    assert made.detectable == pytest.approx(reach * 0.01 * (2 / made.rounds) ** 0.5, rel=0.02)
+    assert made.detectable == pytest.approx(reach * 0.01 * (2 / made.rounds / 2) ** 0.5, rel=0.02)
+
+
+def test_an_effect_that_no_plan_finds_is_told():
+    made = plan(wish(2, effect=0.001, cv=0.5))
+    assert (made.rounds, made.finds_effect) == (200, False)
+    assert not plan(wish(3, rounds=5, cv=0.1)).finds_effect
+
+
+@pytest.mark.parametrize(("n", "budget"), [(1, None), (2, None), (3, None), (4, None), (6, 3600.0)])
+def test_the_printed_effect_is_found_in_eight_of_ten_simulated_studies(n, budget):
+    made = plan(wish(n, budget_s=budget, cv=0.02, effect=0.02))
+    cells = [frozenset(c) for c in made.cells]
+    # The step with the fewest pairs is what the plan vouches for.
+    pairs, step = min(
+        (([(c, c | {s}) for c in cells if s not in c and c | {s} in cells], s) for s in made.steps),
+        key=lambda found: len(found[0]),
+    )
+    rng = np.random.default_rng(7)
+    place = {c: i for i, c in enumerate(cells)}
+    logs = rng.normal(0.0, made.cv, (4000, made.rounds, len(cells)))
+    logs += [math.log1p(-made.detectable) * (step in c) for c in cells]
+    changes = sum(logs[:, :, place[on]] - logs[:, :, place[off]] for off, on in pairs) / len(pairs)
+    half = stats.t.ppf(1 - 0.05 / n / 2, made.rounds - 1) * changes.std(axis=1, ddof=1)
+    found = changes.mean(axis=1) + half / math.sqrt(made.rounds) < 0
+    # Central t in place of the noncentral is a little off at five rounds.
+    assert 0.76 <= found.mean() <= 0.86
 
 
 def test_a_plan_is_the_same_each_time():
@@ -83,6 +117,12 @@ def test_a_plan_is_the_same_each_time():
         wish(0),
         wish(MOST_STEPS + 1),
         Wish(steps=("a", "a")),
+        *(
+            Wish(steps=("ok", name))
+            for name in ("", " a", "a ", "a\nb", "a+b", "a > b", "a>b", "a,b", "baseline", "a\x1b[31m")
+        ),
+        wish(2, budget_s=86_400 * 367.0),
+        wish(2, run_s=86_401.0),
         wish(2, rounds=4),
         wish(2, cv=0.0),
         wish(2, effect=1.0),

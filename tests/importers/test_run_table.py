@@ -204,3 +204,32 @@ def test_an_open_quote_does_not_swallow_rows_silently(tmp_path):
     except InputFileError:
         return
     assert extract.rows_rejected == 1
+
+
+def qualities(tmp_path, name, direction=None):
+    head, cell = (f"{HEAD},quality_name,quality,quality_n", f",{name},0.02,2000")
+    if direction is not None:
+        head, cell = f"{head},quality_direction", f"{cell},{direction}"
+    extract = read(tmp_path, head + "".join(f"\n{row}{cell}" for row in BODY.split("\n")))
+    return [q.higher_is_better for r in extract.runs for q in r.quality], codes(extract)
+
+
+@pytest.mark.parametrize(
+    ("name", "direction", "is_more_better", "found"),
+    [
+        ("error_rate", None, False, []),
+        ("wer", None, False, []),
+        ("accuracy", None, True, []),
+        ("score", None, None, ["CL215"]),
+        ("score", "", None, ["CL215"]),
+        ("score", "lower", False, []),
+        ("score", "Higher", True, []),
+        ("wer", "higher", True, []),
+    ],
+)
+def test_the_direction_of_a_quality(tmp_path, name, direction, is_more_better, found):
+    assert qualities(tmp_path, name, direction) == ([is_more_better] * 2, found)
+
+
+def test_a_direction_that_is_none_is_refused_with_its_row(tmp_path):
+    assert qualities(tmp_path, "score", "up") == ([], ["CL202", "CL202"])

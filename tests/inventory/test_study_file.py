@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from carbonlens.app.terms import parse_terms
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.study import Adjustment, EffortPlace, Engineering, Gate, Selector, Step, Study
 from carbonlens.errors import ConfigError
@@ -96,6 +97,7 @@ source = "payroll"
         ('[[gate]]\nname = "g"\nmetric = "m"\nkind = "min_retention"\nlimit = 0.0\n', "ratio"),
         ('[[gate]]\nname = "g"\nmetric = "m"\nkind = "max_loss"\nlimit = nan\n', "number"),
         ('[[gate]]\nname = "g"\nmetric = "m"\nkind = "about"\nlimit = 1.0\n', "about"),
+        ('[[gate]]\nname = "g"\nmetric = "latency_p90_ms"\nkind = "max_value"\nlimit = 1.0\n', "latency_p90"),
         ('[[step]]\nname = "b"\nengineering_hours = -1.0\n', "hours"),
         ('[engineering]\namount_per_hour = "-1"\ncurrency = "EUR"\nsource = "s"\n', "amount"),
         ("[[effort_place]]\nassumptions = {}\n", "no zone"),
@@ -112,3 +114,54 @@ def test_a_contradiction_is_refused_with_its_mend(tmp_path, text, said):
 def test_an_impossible_value_is_refused(tmp_path, line):
     with pytest.raises(ConfigError, match=line.split()[0]):
         read(tmp_path, HEAD + line + "\n")
+
+
+GATE = '[[gate]]\nname = "g"\nmetric = "accuracy"\nkind = "max_loss"\nlimit = 0.01\n'
+RATE = '[engineering]\namount_per_hour = "1"\ncurrency = "EUR"\nsource = "x"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (GATE + GATE, "twice"),
+        (GATE.replace("accuracy", "energy_j"), "decides on"),
+        (GATE.replace("accuracy", "latency_p90_ms"), "nothing measures"),
+        (GATE.replace("accuracy", ""), "no metric"),
+        (RATE + "u_relative = nan\n", "u_relative"),
+        (RATE + "u_relative = -0.1\n", "u_relative"),
+        ('[[effort_place]]\nzone = "SE"\nperiod = "2025-13"\nassumptions = {}\n', "2025-03"),
+        ('[[effort_place]]\nzone = "SE"\nperiod = "2025-00"\nassumptions = {}\n', "2025-03"),
+        ('[[adjustment]]\ntag = "whatever"\n', "sequence_length"),
+        ('[[adjustment]]\ntag = "batch"\nexponent = nan\n', "exponent"),
+        ('[[adjustment]]\ntag = "batch"\nu_exponent = -1.0\n', "u_exponent"),
+        ('[[adjustment]]\ntag = "batch"\nat = 0.0\n', "at above 0"),
+    ],
+)
+def test_what_no_figure_can_be_made_of_is_refused(tmp_path, text, said):
+    with pytest.raises(ConfigError) as error:
+        read(tmp_path, HEAD + text)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize("empty", ["name", "unit", "baseline"])
+def test_an_empty_name_or_unit_is_refused(tmp_path, empty):
+    text = "".join(f'{k} = "{"" if k == empty else "x"}"\n' for k in ("name", "baseline", "unit"))
+    with pytest.raises(ConfigError, match="empty"):
+        read(tmp_path, "[study]\n" + text)
+
+
+@pytest.mark.parametrize(
+    ("gates", "volume"),
+    [
+        (["accuracy:max_loss=inf"], None),
+        (["accuracy:max_loss=nan"], None),
+        (["accuracy:min_retention=-1"], None),
+        (["energy_j:max_ratio=1"], None),
+        (["latency_p90:max_ratio=1"], None),
+        ([], "1e999"),
+        ([], "0 a year"),
+    ],
+)
+def test_the_command_line_is_held_to_the_same(gates, volume):
+    with pytest.raises(ConfigError):
+        parse_terms(None, gates, volume)

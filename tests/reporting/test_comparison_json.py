@@ -12,7 +12,7 @@ from carbonlens.compare.from_runs import study_from_runs
 from carbonlens.compare.study import compare_study
 from carbonlens.domain.factor import Vector
 from carbonlens.reporting.comparison_json import comparison_json
-from tests.compare.study_runs import demo_comparison, run
+from tests.compare.study_runs import demo_comparison, run, vector
 
 ESTIMATE = {"value", "low", "high", "unit", "grade", "state", "confidence"}
 SAVINGS = {"energy_j", "emissions_location_kg", "emissions_market_kg", "cost"}
@@ -129,3 +129,22 @@ def test_the_total_states_its_change():
     assert got["total"]["vs_baseline"] == got["steps"][3]["vs_baseline"]
     full = shape(lattice({"": 200, "X": 200, "Y": 120, "XY": 90}))["total"]["vs_baseline"]
     assert full["ratio"]["value"] == pytest.approx(0.45)
+
+
+def unknowns(got):
+    if isinstance(got, dict):
+        if got.get("state") == "unknown":
+            yield got
+        for value in got.values():
+            yield from unknowns(value)
+    elif isinstance(got, list):
+        for value in got:
+            yield from unknowns(value)
+
+
+def test_an_estimate_of_state_unknown_carries_no_number():
+    """Without a price of machine hours, savings of cost are differences of lower bounds."""
+    got = shape(demo_comparison(with_vector=vector(machine=None)))
+    assert got["total"]["savings"]["cost"]["state"] == "unknown"
+    assert len(list(unknowns(got))) > 5
+    assert {(e["value"], e["low"], e["high"]) for e in unknowns(got)} == {(None, None, None)}

@@ -111,8 +111,8 @@ def test_unknown_is_a_word_and_never_a_number(show):
 
 def test_a_lower_bound_says_so():
     printed = fmt.money(known(9.5, 9.0, 10.0, unit="EUR", state="unbounded"))
-    assert printed.text == "at least EUR 9.50".replace(" ", NBSP)
-    assert printed.interval == "[9.00, no bound]"
+    assert printed.text == "EUR 9.50 counted".replace(" ", NBSP)
+    assert printed.interval == "[at least 9.00]"
     assert fmt.count(known(3.2e6, 1.1e6, None), no_bound="never").interval == "[1.1, never]"
 
 
@@ -163,3 +163,36 @@ def test_an_interval_that_says_nothing_is_printed_so_and_not_in_digits(u):
     assert printed.interval == "[0, no bound]"
     narrow = fmt.energy(Estimate(value=0.2, unit="J", u_random=0.2))
     assert "no bound" not in narrow.interval
+
+
+@given(
+    st.floats(1e-6, 1e12, allow_nan=False),
+    st.just(0.0) | st.floats(1e-6, 2, allow_nan=False),
+    st.sampled_from([fmt.energy, fmt.mass, fmt.duration, fmt.size, fmt.count]),
+)
+def test_a_lower_bound_never_begins_above_its_interval(value, width, quantity):
+    """What is called "at least" is the lower end of the interval, never the value in its middle."""
+    unit = {fmt.mass: "kg", fmt.duration: "s"}.get(quantity, "J")
+    printed = quantity(Estimate(value=value, unit=unit, state="unbounded", u_random=value * width))
+    if width == 0:
+        assert printed.text.startswith(f"at{NBSP}least{NBSP}")
+        assert printed.interval == ""
+    else:
+        assert printed.text.endswith("counted")
+        assert printed.interval.startswith("[at least ")
+        assert "bound" not in printed.interval
+
+
+def test_a_part_of_a_change_bounds_nothing():
+    change = Estimate(value=-0.26, unit="1", state="unbounded", signed=True, u_random=0.02)
+    assert (fmt.percent(change).text, fmt.percent(change).interval) == (
+        "−26" + NBSP + "%" + NBSP + "in" + NBSP + "part",
+        "",
+    )
+
+
+def test_a_break_even_that_may_never_come_keeps_its_word():
+    units = Estimate(value=12e6, unit="1", state="unbounded", bounds=(12e6, None))
+    printed = fmt.count(units, no_bound="never")
+    assert printed.text.replace(NBSP, " ") == "at least 12 million"
+    assert printed.interval == "[12, never]"
