@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +30,11 @@ from carbonlens.signals.cpu_model import CpuCurve
 POWERCAP: Final = Path("/sys/class/powercap")
 WAIT_S: Final = 5.0
 """How long a meter may take for its first reading."""
+
+LATEST: Final = "latest"
+"""Names the latest run that kept a trace."""
+
+_RUN: Final = re.compile(r"[0-9a-f-]{4,36}", re.IGNORECASE)
 
 METERS: Final = "rapl, external, external:NAME, ipmi, redfish or watts:IDLE,FULL"
 
@@ -262,6 +268,13 @@ def _candidates(against: str | None, sources: Sources, powercap: Path) -> Iterat
     from carbonlens.metering.sensors.redfish import RedfishSensor
 
     kind = None if against is None else against.partition(":")[0].lower()
+    if against is not None and _names_a_run(against):
+        raise UsageError(
+            "the trace of a run tells the CPU time of its own work, and the curve of this machine "
+            "rests on how busy all of it was",
+            where=f"--against {against}",
+            mend=f"leave the machine alone for a while and measure it now: --against {METERS}",
+        )
     if kind not in {None, "rapl", "external", "ipmi", "redfish"}:
         raise UsageError(f"no meter {against!r}", where="--against", mend=f"give {METERS}")
     controller = sources.controller
@@ -281,6 +294,10 @@ def _candidates(against: str | None, sources: Sources, powercap: Path) -> Iterat
         raise UsageError(
             "no Redfish controller is declared", where="--against", mend="declare one in the sources file"
         )
+
+
+def _names_a_run(against: str) -> bool:
+    return against.lower() == LATEST or _RUN.fullmatch(against) is not None or Path(against).is_file()
 
 
 def _measures_the_cpu(info: SensorInfo) -> bool:

@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from carbonlens.app.sources import declared_sources
 from carbonlens.domain.finding import Finding
 from carbonlens.instrument.command import CommandResult
 from carbonlens.instrument.command import run_command as measure_command
+from carbonlens.instrument.request import Request, said_of
+from carbonlens.instrument.sources import declared_sources
 from carbonlens.ledger.location import locate
 from carbonlens.metering import findings
 from carbonlens.metering.deposit import fallback_ledger
 from carbonlens.metering.notice import tell, tell_fault, tell_misplaced, tell_unmeasured
 from carbonlens.metering.recovery import WAIT_S, recover_beside
+from carbonlens.metering.trace_target import target_of
 from carbonlens.metering.wording import error_text
 
 __all__ = ["CommandResult", "run_command"]
@@ -31,6 +33,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
     tags: Mapping[str, str] | None = None,
     record_args: bool = False,
     ledger: str | Path | None = None,
+    trace: str | Path | None = None,
 ) -> CommandResult:
     """Run a command and record it; runs whose process was killed are sealed meanwhile.
 
@@ -47,6 +50,8 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         tags: The user's own labels.
         record_args: True to keep the arguments, not only their hash.
         ledger: Folder to record in, else as ``ledger.location.locate`` finds it.
+        trace: File that gets every reading when the command has ended; one that cannot
+            be written is a finding on the run.
 
     Raises:
         UsageError: If there is no command.
@@ -64,6 +69,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
             # Nothing here can be written: storing the run will fail, and say so at the end.
             place = Path(".carbonlens")
     sources = declared_sources(notes)
+    target = said_of(Request(trace=trace), "trace", target_of, notes)
     recovery = recover_beside()
     result = measure_command(
         argv,
@@ -77,6 +83,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         record_args=record_args,
         sources=sources,
         notes=notes,
+        trace=target,
     )
     if recovery is not None:
         recovery.join(WAIT_S)

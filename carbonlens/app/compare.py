@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from carbonlens.accounting.allocation import allocate
-from carbonlens.app.terms import Terms, with_terms
+from carbonlens.app.terms import Terms, unmeasured_gates, with_terms
 from carbonlens.compare.from_runs import PER_RUN
 from carbonlens.compare.selecting import parse_selector, select_runs, with_combinations
 from carbonlens.domain.comparison import Comparison
@@ -17,7 +17,8 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.study import Selector, Step, Study
 from carbonlens.errors import MissingExtraError, SelectionError
-from carbonlens.ledger.location import locate
+from carbonlens.ledger.opening import open_ledger
+from carbonlens.ledger.records import current
 from carbonlens.ledger.store import Ledger, LedgerView
 
 UNIT_OF_THE_RUNS = ""
@@ -53,7 +54,7 @@ def compare(
         study: A study, the path of a study file (a text that ends in
             ``.toml``), or the name of a study in the ledger; the ledger's only
             study when ``None``.
-        ledger: The ledger's folder; found as the command line finds it when ``None``.
+        ledger: The ledger's folder or address; found as the command line finds it when ``None``.
         vector: Factors and prices for all arms; those of the study file when
             ``None``. What is not stated stays unknown.
         baseline: Step to use as the baseline instead of the study's, or a selector
@@ -99,8 +100,20 @@ def prepare(
         SelectionError: If the study, a step or the baseline has no runs.
         MissingExtraError: If the ``analysis`` extra is not installed.
     """
-    _require_analysis()
-    store = Ledger(locate(ledger))
+    require_analysis()
+    with open_ledger(ledger) as store:
+        return _prepared(store, study, vector=vector, baseline=baseline, steps=steps, terms=terms)
+
+
+def _prepared(
+    store: Ledger,
+    study: Study | str | Path | None,
+    *,
+    vector: Vector | None,
+    baseline: str | None,
+    steps: Sequence[str],
+    terms: Terms | None,
+) -> Prepared:
     view = _current(store.view())
     names = {r.step for r in view.runs}
     if study is None and baseline and steps and all("=" in t and t not in names for t in (baseline, *steps)):
@@ -125,7 +138,7 @@ def prepare(
     allocation = allocate([renamed.get(r.run_id, r) for r in view.runs])
     runs, of_sharing = without_double_billing(runs, allocation, chosen)
     shared = vector if vector is not None else stated
-    notes = [*view.findings, *of_sharing, *_unstated_widths(shared)]
+    notes = [*view.findings, *of_sharing, *_unstated_widths(shared), *unmeasured_gates(chosen, runs)]
     if guessed and baseline is None:
         notes.append(_guessed_baseline(chosen))
     return Prepared(
@@ -140,9 +153,8 @@ def study_names(view: LedgerView) -> list[str]:
 
 def _current(view: LedgerView) -> LedgerView:
     """Leave out what a later record supersedes, whatever study either belongs to."""
-    gone = {r.supersedes for r in view.runs if r.supersedes}
-    kept = tuple(r for r in view.runs if r.run_id not in gone)
-    return msgspec.structs.replace(view, runs=kept)
+    kept, findings = current(view.runs)
+    return msgspec.structs.replace(view, runs=kept, findings=(*view.findings, *findings))
 
 
 def _guessed_baseline(study: Study) -> Finding:
@@ -215,18 +227,18 @@ def _only_study(view: LedgerView, store: Ledger) -> str:
     if not names:
         raise SelectionError(
             "holds no study",
-            where=str(store.path),
+            where=store.shown,
             mend="measure with a study name, import a run table, or give --ledger",
         )
     raise SelectionError(
-        f"holds {len(names)} studies: {_listed(names)}", where=str(store.path), mend="choose one with --study"
+        f"holds {len(names)} studies: {_listed(names)}", where=store.shown, mend="choose one with --study"
     )
 
 
 def _no_runs(name: str, view: LedgerView, store: Ledger) -> SelectionError:
     names = study_names(view)
     known = f"known: {_listed(names)}" if names else "the ledger has no study yet"
-    return SelectionError(f"no runs of study {name!r}", where=str(store.path), mend=known)
+    return SelectionError(f"no runs of study {name!r}", where=store.shown, mend=known)
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:
@@ -319,11 +331,11 @@ def _outcomes(runs: Sequence[Run], store: Ledger) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def _require_analysis() -> None:
+def require_analysis() -> None:
     """Refuse at once what would fail later, or compare a ledger read in part."""
     from importlib.util import find_spec
 
-    for package in ("numpy", "scipy", "duckdb"):
+    for package in ("numpy", "duckdb"):
         if find_spec(package) is None:
             raise MissingExtraError("analysis", package)
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from carbonlens.app.doctor_probes import Look, Seen
 from carbonlens.domain.units import Z_95, Boundary
+from carbonlens.metering.control_group import this_group
 from carbonlens.metering.sensors import Channel, SensorInfo
 from carbonlens.reporting.doctor import Machine, Missing, Part, SourceView
 from carbonlens.signals.cpu_model import CpuCurve
@@ -44,6 +45,7 @@ _TESTED_ON_RECORDINGS: Final = (
     "powermetrics",
     "redfish",
 )
+_CHECKED: Final = "CPU time is that of the process tree, checked against its control group"
 _DECLARE: Final = "declare a meter of the machine, if it has one: see docs/measuring.md"
 _CONTROLLER: Final = 'declare it in the sources file: [controller] kind = "ipmi"'
 _GPU_HIDDEN: Final = "a driver that is not here, or a container that hides it"
@@ -60,7 +62,7 @@ def parts_of(found: Look, root: Path, machine: Machine) -> tuple[Part, ...]:
     used = [s for s in found.seen if s.used and s.info is not None and s.info.kind != "use"]
     at_device = _adds_devices(s.info for s in used if s.info is not None)
     return (
-        _cpu(found, used, machine, at_device=at_device),
+        _cpu(found, used, machine, root, at_device=at_device),
         _ram(found, used, at_device=at_device),
         *_gpus(found, used),
         *_others(found, used, "npu", "NPU"),
@@ -166,12 +168,15 @@ def factor_95(info: SensorInfo, channel: Channel, *, at_device: bool = False) ->
     return math.exp(Z_95 * info.gain_sigma)
 
 
-def _cpu(found: Look, used: Sequence[Seen], machine: Machine, *, at_device: bool) -> Part:
+def _cpu(found: Look, used: Sequence[Seen], machine: Machine, root: Path, *, at_device: bool) -> Part:
     read = _sources(used, "cpu")
     views = [v for s, c in read if (v := _view(s, c, at_device=at_device)) is not None]
     missing = _missing(found, "cpu", views)
     model = next((s for s in used if s.name == "cpu_model"), None)
-    note = model.probe.reason if model is not None and model.probe is not None else None
+    said = [model.probe.reason] if model is not None and model.probe is not None else []
+    if model is not None and this_group(root) is not None:
+        said.append(_CHECKED)
+    note = "; ".join(filter(None, said)) or None
     mend = _first_mend(missing)
     curve = model.info.curve if model is not None and model.info is not None else None
     if mend is None and views and views[0].sensor == "cpu_model" and curve is not None:

@@ -16,7 +16,7 @@ from carbonlens.domain.run import Run
 from carbonlens.domain.units import J_PER_KWH
 from carbonlens.errors import InputFileError
 from carbonlens.importers.claiming import HEAD_BYTES, Extract, Importer, claim, importers
-from carbonlens.ledger.location import locate
+from carbonlens.ledger.opening import open_ledger
 from carbonlens.ledger.store import Ledger
 
 _RUN_TABLE = "make it a run table: columns run_id, study, energy_j, units, and step or on"
@@ -76,18 +76,30 @@ def import_files(
 
     Args:
         paths: Files, and folders to walk.
-        ledger: The ledger's folder; found as the command line finds it when ``None``.
+        ledger: The ledger's folder or address; found as the command line finds it when ``None``.
         tags: Tags to put on every run.
         site: Site of the runs that state none.
         progress: Called with (files done, files in all).
 
     Raises:
-        UnwritableError: If the ledger cannot be written; before any file is read.
+        UnwritableError: If the ledger cannot be written; of a folder before any file is read.
+        RecordError: If an address cannot be read.
+        MissingExtraError: If an address needs a package that is not installed.
     """
-    store = Ledger(locate(ledger))
-    store.ensure_writable()
+    with open_ledger(ledger) as store:
+        store.ensure_writable()
+        return _import_into(store, paths, tags or {}, site, progress)
+
+
+def _import_into(
+    store: Ledger,
+    paths: Sequence[Path],
+    tags: dict[str, str],
+    site: str | None,
+    progress: Callable[[int, int], None] | None,
+) -> ImportResult:
     readers = importers()
-    session = _Session(store, tags or {}, site)
+    session = _Session(store, tags, site)
     files = list(_walk(paths))
     results: list[FileResult] = []
     for done, (file, named) in enumerate(files):
@@ -96,7 +108,7 @@ def import_files(
         results.append(session.take(file, named, readers))
     if progress is not None:
         progress(len(files), len(files))
-    return ImportResult(totals=session.totals(), files=tuple(results), ledger=str(store.path))
+    return ImportResult(totals=session.totals(), files=tuple(results), ledger=store.shown)
 
 
 class _Session:

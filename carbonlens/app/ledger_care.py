@@ -209,7 +209,7 @@ def redact(
 
     with open_ledger(ledger) as store:
         runs = store.view().runs
-        family = family_of(select(run, runs, where=str(store.path)), runs)
+        family = family_of(select(run, runs, where=store.shown), runs)
         try:
             return redacting.redact(
                 store.path, family, fields, by=by or pseudonym(), when_us=_now_us(), why=why
@@ -229,7 +229,7 @@ def tag(run: str, tags: Mapping[str, str], *, ledger: str | Path | None = None) 
     from carbonlens.ledger.editing import select, tagged
 
     with open_ledger(ledger) as store:
-        before = select(run, store.view().runs, where=str(store.path))
+        before = select(run, store.view().runs, where=store.shown)
         return _write(store, before, tagged(before, tags))
 
 
@@ -246,7 +246,7 @@ def supersede(
     from carbonlens.ledger.editing import corrected, select
 
     with open_ledger(ledger) as store:
-        before = select(run, store.view().runs, where=str(store.path))
+        before = select(run, store.view().runs, where=store.shown)
         return _write(store, before, corrected(before, changes, why=why))
 
 
@@ -297,11 +297,9 @@ def _write(store: Ledger, before: Run, after: Run) -> Edited:
     closed = [
         c.period
         for c in chain.closes.values()
-        if closes.touches(
-            before.start_us, before.end_us, closes.Span(name=c.period, start_us=c.start_us, end_us=c.end_us)
-        )
+        if any(closes.touches(r.start_us, r.end_us, closes.span_of(c)) for r in (before, after))
     ]
-    return Edited(before=before, after=after, ledger=str(store.path), adjusts=min(closed, default=None))
+    return Edited(before=before, after=after, ledger=store.shown, adjusts=min(closed, default=None))
 
 
 def _from_file(text: str) -> dict[str, Any]:

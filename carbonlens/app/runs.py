@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -10,10 +11,12 @@ import msgspec
 from carbonlens.accounting.allocation import allocate
 from carbonlens.accounting.allocation_error import billed_run
 from carbonlens.accounting.allocation_totals import Totals, totals
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.errors import SelectionError
-from carbonlens.ledger.location import locate
+from carbonlens.ledger.location import address_of, is_address
+from carbonlens.ledger.opening import open_ledger
 from carbonlens.ledger.records import current
 from carbonlens.ledger.store import Ledger, LedgerView
 from carbonlens.metering.deposit import fallback_ledger
@@ -38,7 +41,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
         recovered: Runs of this ledger sealed just now.
         unread_batches: Imported batches that need the ``analysis`` extra.
         billed: The same runs with the energy that each is billed of shared devices.
-        totals: What the runs add up to, each joule once.
+        totals: What the runs add up to, each joule once; ``None`` where only the newest were read.
         kept_elsewhere: Where runs lie that did not reach their ledger; ``None`` without any.
     """
 
@@ -48,11 +51,13 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     unread_batches: int = 0
     billed: tuple[Run, ...] = ()
-    totals: Totals
+    totals: Totals | None = None
     kept_elsewhere: Elsewhere | None = None
 
 
-def list_runs(*, ledger: str | Path | None = None, study: str | None = None) -> Listing:
+def list_runs(
+    *, ledger: str | Path | None = None, study: str | None = None, newest: int | None = None
+) -> Listing:
     """Return the runs of a ledger, after sealing stale journals.
 
     Shared devices are divided among all runs of the ledger, also those that
@@ -61,25 +66,36 @@ def list_runs(*, ledger: str | Path | None = None, study: str | None = None) -> 
     Args:
         ledger: The ledger's folder; found as the command line finds it when ``None``.
         study: Only runs of this study.
+        newest: So many are enough: of a large ledger the others are not read, and
+            nothing is added up.
 
     Raises:
         SelectionError: If a ledger or study is named that is not there.
     """
-    store, found, view = _read(ledger)
+    with _opened(ledger) as (store, found):
+        return _listing(store, found, ledger, study, newest)
+
+
+def _listing(
+    store: Ledger, found: Recovery, ledger: str | Path | None, study: str | None, newest: int | None
+) -> Listing:
+    if newest is not None and study is None and store.is_large:
+        return _newest(store, found, newest)
+    view = store.view()
     runs, notes = _current(store, found, view)
-    if ledger is not None and not runs and not store.path.is_dir():
-        raise SelectionError("the ledger is not there", where=str(store.path), mend="check --ledger")
+    if ledger is not None and not runs and not store.exists:
+        raise SelectionError("the ledger is not there", where=store.shown, mend="check --ledger")
     kept = tuple(r for r in runs if study is None or r.study == study)
     if study is not None and not kept:
         raise SelectionError(
-            f"no run of a study {study!r}", where=str(store.path), mend=_studies(r.study for r in runs)
+            f"no run of a study {study!r}", where=store.shown, mend=_studies(r.study for r in runs)
         )
     allocation = allocate(runs)
     return Listing(
-        ledger=str(store.path),
+        ledger=store.shown,
         runs=kept,
         recovered=_recovered(found, store),
-        findings=(*view.findings, *notes, *_damaged(found), *allocation.findings),
+        findings=(*view.findings, *notes, *_of_journals(found, store), *allocation.findings),
         unread_batches=view.unread_batches,
         billed=tuple(billed_run(r, allocation) for r in kept),
         totals=totals(runs, allocation, {r.run_id for r in kept}),
@@ -87,9 +103,23 @@ def list_runs(*, ledger: str | Path | None = None, study: str | None = None) -> 
     )
 
 
+def _newest(store: Ledger, found: Recovery, most: int) -> Listing:
+    last = store.latest(most)
+    runs, notes = current((*reversed(last.runs), *_running(found, store)))
+    return Listing(
+        ledger=store.shown,
+        runs=runs[-most:],
+        recovered=_recovered(found, store),
+        findings=(*last.findings, *notes, *_of_journals(found, store)),
+        unread_batches=last.unread_files,
+        kept_elsewhere=_kept_elsewhere(store),
+    )
+
+
 def recover_runs(*, ledger: str | Path | None = None) -> tuple[Run, ...]:
     """Seal stale journals and return the runs that went to this ledger."""
-    return _recovered(recover(), Ledger(locate(ledger)))
+    with _opened(ledger) as (store, found):
+        return _recovered(found, store)
 
 
 def find_run(text: str, *, ledger: str | Path | None = None) -> Run:
@@ -98,31 +128,34 @@ def find_run(text: str, *, ledger: str | Path | None = None) -> Run:
     Raises:
         SelectionError: If there is none, or more than one.
     """
-    store, found, view = _read(ledger)
-    runs, _ = _current(store, found, view)
-    exact = [r for r in runs if r.run_id == text]
-    if len(exact) == 1:
-        return exact[0]
-    partial = (
-        [r for r in runs if r.run_id.startswith(text) or r.run_id.endswith(text)]
-        if len(text) >= _SHORTEST_ID and not exact
-        else exact
-    )
-    if len(partial) == 1:
-        return partial[0]
-    if partial:
-        raise SelectionError(
-            f"{len(partial)} runs match {text!r}", where=str(store.path), mend="give more of the run id"
+    with _opened(ledger) as (store, found):
+        view = store.view()
+        runs, _ = _current(store, found, view)
+        exact = [r for r in runs if r.run_id == text]
+        if len(exact) == 1:
+            return exact[0]
+        partial = (
+            [r for r in runs if r.run_id.startswith(text) or r.run_id.endswith(text)]
+            if len(text) >= _SHORTEST_ID and not exact
+            else exact
         )
-    raise SelectionError(f"no run {text!r}", where=str(store.path), mend="list them with: carbonlens runs")
+        if len(partial) == 1:
+            return partial[0]
+        if partial:
+            raise SelectionError(
+                f"{len(partial)} runs match {text!r}", where=store.shown, mend="give more of the run id"
+            )
+        raise SelectionError(f"no run {text!r}", where=store.shown, mend="list them with: carbonlens runs")
 
 
-def _read(ledger: str | Path | None) -> tuple[Ledger, Recovery, LedgerView]:
-    store = Ledger(locate(ledger))
-    if store.path.exists() and not store.path.is_dir():
-        raise SelectionError("the ledger is no folder", where=str(store.path), mend="check --ledger")
+@contextmanager
+def _opened(ledger: str | Path | None) -> Iterator[tuple[Ledger, Recovery]]:
+    """Lend the ledger after sealing stale journals, which may belong into it."""
     found = recover()
-    return store, found, store.view()
+    with open_ledger(ledger) as store:
+        if store.path.exists() and not store.path.is_dir():
+            raise SelectionError("the ledger is no folder", where=store.shown, mend="check --ledger")
+        yield store, found
 
 
 def _current(store: Ledger, found: Recovery, view: LedgerView) -> tuple[tuple[Run, ...], tuple[Finding, ...]]:
@@ -136,38 +169,60 @@ def _studies(names: Iterable[str | None]) -> str:
     return f"there are: {shown}" if known else "list all: carbonlens runs"
 
 
-def _damaged(found: Recovery) -> tuple[Finding, ...]:
-    """Say of journals that no run could be made of."""
-    if not found.damaged:
-        return ()
-    count = len(found.damaged)
-    return (
-        Finding(
-            code="CL159",
-            severity="warning",
-            message=f"{count} journal{'s' if count > 1 else ''} of killed runs cannot be read: moved aside",
-            file=str(found.damaged[0].parent),
-            mend="nothing can be recovered from them; remove the folder if you do not need it",
-        ),
-    )
+def _of_journals(found: Recovery, store: Ledger) -> tuple[Finding, ...]:
+    """Say of journals what is in no run: damaged ones, of another version, and of another machine."""
+    notes: list[Finding] = []
+    if found.damaged:
+        notes.append(
+            _journals(
+                f"{counted(len(found.damaged), 'journal')} of killed runs cannot be read: moved aside",
+                str(found.damaged[0].parent),
+                "nothing can be recovered from them; remove the folder if you do not need it",
+            )
+        )
+    if found.foreign:
+        notes.append(
+            _journals(
+                f"{counted(len(found.foreign), 'journal')} of another version of carbonlens: not read",
+                str(found.foreign[0].parent),
+                "`carbonlens runs` of the version that wrote them recovers their runs",
+            )
+        )
+    away = [r for r in found.running if r.elsewhere and _same(r.ledger, store)]
+    if away:
+        notes.append(
+            _journals(
+                f"{counted(len(away), 'run is', 'runs are')} of another machine: whether still running "
+                "cannot be told from here",
+                None,
+                "`carbonlens runs` there recovers what was killed",
+            )
+        )
+    return tuple(notes)
+
+
+def _journals(message: str, file: str | None, mend: str) -> Finding:
+    return Finding(code="CL159", severity="warning", message=message, file=file, mend=mend)
 
 
 def _kept_elsewhere(store: Ledger) -> Elsewhere | None:
     try:
         place = fallback_ledger()
-        count = 0 if _same(place, store.path) else sum(1 for _ in (place / "runs").glob("*/*.json"))
+        count = 0 if _same(place, store) else sum(1 for _ in (place / "runs").glob("*/*.json"))
     except OSError:
         return None
     return Elsewhere(ledger=str(place), runs=count) if count else None
 
 
 def _recovered(found: Recovery, store: Ledger) -> tuple[Run, ...]:
-    return tuple(d.run for d in found.recovered if d.ledger is not None and _same(d.ledger, store.path))
+    return tuple(d.run for d in found.recovered if d.ledger is not None and _same(d.ledger, store))
 
 
 def _running(found: Recovery, store: Ledger) -> tuple[Run, ...]:
-    return tuple(r.run for r in found.running if _same(r.ledger, store.path))
+    return tuple(r.run for r in found.running if _same(r.ledger, store))
 
 
-def _same(a: Path, b: Path) -> bool:
-    return a.resolve() == b.resolve()
+def _same(place: Path, store: Ledger) -> bool:
+    if is_address(place):
+        return address_of(place) == store.shown
+    return store.shown == str(store.path) and place.resolve() == store.path.resolve()

@@ -38,13 +38,15 @@ def write_study(made: Plan, file: Path, *, name: str, unit: str) -> Path:
         unit: Functional unit.
 
     Raises:
+        ConfigError: If the name or the unit is empty.
         UnwritableError: If the file exists or cannot be written.
     """
-    from carbonlens.inventory import study_file
+    from carbonlens.inventory import study_check, study_file
 
     study = Study(
         name=name, baseline=joined(()), steps=(), unit=unit, optimizations=made.steps, orders=made.orders
     )
+    study_check.check(study, str(file))
     try:
         with file.open("x", encoding="utf-8") as out:
             out.write(study_file.dumps(study, Vector()))

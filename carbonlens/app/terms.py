@@ -8,7 +8,9 @@ from typing import Final
 
 import msgspec
 
-from carbonlens.domain.study import Gate, GateKind, Study
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.run import Run
+from carbonlens.domain.study import LATENCIES, SHORT_METRICS, Gate, GateKind, Study
 from carbonlens.errors import UsageError
 
 _GATE: Final = re.compile(
@@ -44,13 +46,18 @@ def parse_terms(margin: float | None, gates: Sequence[str], volume: str | None) 
 
     Raises:
         UsageError: If one is malformed.
+        ConfigError: If one is impossible, as in a study file.
     """
-    if margin is not None and not 0 < margin < 1:
-        raise UsageError(f"--margin {margin}", mend="give a share between 0 and 1: 0.01 is 1 %")
+    from carbonlens.inventory.study_check import check_margin, check_volume
+
+    if margin is not None:
+        check_margin(margin, "--margin")
     found = _VOLUME.fullmatch(volume) if volume is not None else None
     units = _number(found["units"]) if found else None
-    if volume is not None and (units is None or units <= 0):
-        raise UsageError(f"--volume {volume!r} is none", mend='write units and a period: "2e9 a year"')
+    if volume is not None:
+        if units is None:
+            raise UsageError(f"--volume {volume!r} is none", mend='write units and a period: "2e9 a year"')
+        check_volume("volume", units, "--volume")
     return Terms(
         margin=margin,
         gates=tuple(_gate(text) for text in gates),
@@ -75,7 +82,32 @@ def with_terms(study: Study, terms: Terms | None) -> Study:
     return changed
 
 
+def unmeasured_gates(study: Study, runs: Sequence[Run]) -> tuple[Finding, ...]:
+    """Say which gates no run can decide: their metric is neither known nor a recorded quality.
+
+    A quality of that name may be measured yet, so this is no refusal.
+
+    Args:
+        study: With its gates.
+        runs: Its runs.
+    """
+    known = {*SHORT_METRICS.values(), *LATENCIES, *(q.name for r in runs for q in r.quality)}
+    silent = [g for g in study.gates if g.metric not in known]
+    return tuple(
+        Finding(
+            code="CL448",
+            severity="warning",
+            message=f"gate {g.name!r} is on {g.metric!r}, which no run records: it stays undetermined",
+            subject=g.name,
+            mend=f"record a quality of that name, or name one of {', '.join(sorted(known))}",
+        )
+        for g in silent
+    )
+
+
 def _gate(text: str) -> Gate:
+    from carbonlens.inventory.study_check import check_gate
+
     found = _GATE.fullmatch(text)
     limit = _number(found["limit"]) if found else None
     if found is None or limit is None:
@@ -84,8 +116,11 @@ def _gate(text: str) -> Gate:
             mend="write METRIC:KIND=LIMIT, KIND one of max_loss, max_value, min_value, min_retention, "
             "max_ratio",
         )
+    metric = SHORT_METRICS.get(found["metric"], found["metric"])
     kind: GateKind = found["kind"]  # type: ignore[assignment]  # narrowed above in a way mypy does not follow
-    return Gate(name=found["metric"], metric=found["metric"], kind=kind, limit=limit)
+    gate = Gate(name=found["metric"], metric=metric, kind=kind, limit=limit)
+    check_gate(gate, "--gate")
+    return gate
 
 
 def _number(text: str) -> float | None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from carbonlens.cli.options import JsonOption
+from carbonlens.cli.options import JsonOption, LedgerOption
 from carbonlens.errors import UsageError
 
 _PERCENT = 100
@@ -24,7 +24,11 @@ def calibrate_command(
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option("--against", help="rapl, external, external:NAME, ipmi, redfish, watts:IDLE,FULL."),
+        typer.Option(
+            "--against",
+            help="rapl, external, external:NAME, ipmi, redfish, watts:IDLE,FULL; "
+            "for a device also a RUN that kept a trace, latest, or its FILE.",
+        ),
     ] = None,
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="Of each phase for cpu [5]; in all for a device [60].")
@@ -42,7 +46,7 @@ def calibrate_command(
         Path | None, typer.Option("--meter-trace", help="The same of the meter, on the same clock.")
     ] = None,
     meter: Annotated[
-        str | None, typer.Option("--meter", help="Name of a meter read by hand or file.")
+        str | None, typer.Option("--meter", help="Name of a meter read by hand or file, or of one in a run.")
     ] = None,
     meter_95: Annotated[
         float | None, typer.Option("--meter-95", help="Its accuracy in per cent, by its specification.")
@@ -51,6 +55,7 @@ def calibrate_command(
     remove: Annotated[
         str | None, typer.Option("--remove", metavar="DEVICE", help="Delete a calibration.")
     ] = None,
+    ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Calibrate this machine's CPU curve, or a device's power readings, against a meter."""
@@ -83,7 +88,8 @@ def calibrate_command(
         else:
             if idle_w is not None or full_w is not None:
                 raise UsageError("--idle-w and --full-w are for cpu", mend="carbonlens calibrate cpu ...")
-            _device(device or "", against, seconds, (device_trace, meter_trace), (meter, share), json=json)
+            traces = (device_trace, meter_trace)
+            _device(device or "", against, seconds, traces, (meter, share), ledger, json=json)
     except KeyboardInterrupt as error:
         from carbonlens.cli import output
 
@@ -120,11 +126,13 @@ def _device(
     seconds: float | None,
     traces: tuple[Path | None, Path | None],
     meter: tuple[str | None, float | None],
+    ledger: Path | None,
     *,
     json: bool,
 ) -> None:
     from carbonlens.app.calibrate import declared_sources
-    from carbonlens.app.calibrate_device import DeviceRequest, calibrate_device
+    from carbonlens.app.calibrate_device import calibrate_device
+    from carbonlens.app.calibrate_fit import DeviceRequest
     from carbonlens.cli import calibrate_view as view
     from carbonlens.cli import output
 
@@ -136,5 +144,6 @@ def _device(
         meter_trace=traces[1],
         meter=meter[0],
         meter_95=meter[1],
+        ledger=ledger,
     )
     view.print_device(calibrate_device(request, declared_sources(), progress=output.note), json=json)

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from carbonlens.app.calibrate import CpuOutcome, Listed
-from carbonlens.app.calibrate_device import DeviceOutcome
+from carbonlens.app.calibrate_fit import DeviceOutcome
 from carbonlens.cli import output
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.units import US_PER_S, Z_95
 from carbonlens.metering.calibration_files import Stored
@@ -64,6 +65,8 @@ def print_device(outcome: DeviceOutcome, *, json: bool) -> None:
                 "device": stored.device,
                 "sensor": stored.sensor,
                 "meter": stored.meter,
+                "run_id": stored.run_id,
+                "taken_us": stored.taken_us,
                 "gain": found.gain.as_json(),
                 "offset_w": found.offset_w.as_json(),
                 "lag_us": found.lag_us.as_json(),
@@ -78,7 +81,8 @@ def print_device(outcome: DeviceOutcome, *, json: bool) -> None:
         )
         return
     lag = found.lag_us.scale(1e-3, "ms")
-    output.say(f"{stored.device} ({stored.sensor}) against {stored.meter}, {found.n} updates")
+    run = f" in run {stored.run_id}" if stored.run_id else ""
+    output.say(f"{stored.device} ({stored.sensor}) against {stored.meter}{run}, {counted(found.n, 'update')}")
     output.say(f"gain    {_signed(found.gain, '.4f')}")
     output.say(f"offset  {_signed(found.offset_w, '.2f')} W")
     output.say(f"lag     {_signed(lag, '.0f')} ms")

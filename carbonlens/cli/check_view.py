@@ -14,6 +14,9 @@ from carbonlens.reporting import format as fmt
 
 SCHEMA = "carbonlens/check/1"
 _STEP_WIDTH = 20
+_LEAST = 12
+_SURE = 0.95
+"""A bound of less confidence is not called sure."""
 
 
 def print_as_json(result: CheckResult, *, fails: bool) -> None:
@@ -58,11 +61,14 @@ def _condition(one: Checked) -> dict[str, Any]:
 
 def _line(one: Checked) -> str:
     c = one.condition
-    head = f"{one.outcome}: {output.clip(one.step, _STEP_WIDTH)} {c.text}"
-    if one.reason is not None:
-        return f"{head}: {one.reason}"
+    head = f"{one.outcome}: {output.clip(one.step, _STEP_WIDTH)} "
     side = "at least" if c.above else "at most"
-    return f"{head}: {_shown(one, one.change)}, {side} {_shown(one, one.bound)} for sure"
+    sure = "for sure" if c.confidence >= _SURE else f"at {c.confidence * 100:g} % confidence"
+    tail = f": {_shown(one, one.change)}, {side} {_shown(one, one.bound)} {sure}"
+    if one.reason is not None:
+        tail = f": {one.reason}"
+    # A long condition is cut, never the figures behind it.
+    return head + output.clip(c.text, max(output.WIDTH - len(head) - len(output.clean(tail)), _LEAST)) + tail
 
 
 def _shown(one: Checked, change: float | None) -> str:

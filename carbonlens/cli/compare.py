@@ -39,7 +39,9 @@ def compare_command(
         typer.Option(
             "--gate",
             metavar="METRIC:KIND=LIMIT",
-            help="Condition beside the study's: accuracy:max_loss=0.01, latency_p95_ms:max_ratio=1.05. "
+            help="Condition beside the study's: accuracy:max_loss=0.01, latency_p95:max_ratio=1.05, "
+            "power:max_value=300. Metrics: a quality's name, latency_p50, latency_p95, latency_p99, size, "
+            "memory, power, throughput, in ms, bytes, W, units a second. "
             "Kinds: max_loss, max_value, min_value, min_retention, max_ratio.",
         ),
     ] = None,

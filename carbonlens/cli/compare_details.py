@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from carbonlens.cli import output
-from carbonlens.cli.compare_view import earned_back_text, per
-from carbonlens.domain.comparison import Amounts, Comparison, GateResult, StepResult
+from carbonlens.cli.compare_view import METHODS, adding_up, earned_back_text, per
+from carbonlens.domain.comparison import Amounts, ArmMetrics, Comparison, GateResult, StepResult
 from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting import names
 from carbonlens.reporting.metrics import gate_format, is_fraction, metric_words
 
 _WIDTH = 18
-_METHODS = {
-    "ladder": "along the accepted path",
-    "shapley": "Shapley values",
-    "shapley_estimate": "Shapley values estimated from drawn orders",
-    "order_mean": "means over the measured orders",
+_AMOUNTS = {
+    "energy_j": fmt.energy,
+    "emissions_location_kg": fmt.mass,
+    "emissions_market_kg": fmt.mass,
+    "cost": fmt.money,
 }
 
 
@@ -29,6 +29,7 @@ def details_of(comparison: Comparison) -> list[str]:
     """
     return [
         *_parts(comparison),
+        *_beside(comparison),
         *_alone_and_last(comparison),
         *_gates(comparison.steps),
         *_front(comparison),
@@ -38,12 +39,44 @@ def details_of(comparison: Comparison) -> list[str]:
 
 def _parts(comparison: Comparison) -> list[str]:
     total, method = comparison.total, comparison.attribution_method
-    rows = [[_name(s.step), *_amounts(s.attribution)] for s in comparison.steps if s.attribution is not None]
-    if not rows or total is None or method is None:
+    named = [(_name(s.step), s.attribution) for s in comparison.steps if s.attribution is not None]
+    if not named or total is None or method is None:
         return []
-    rows.append(["total", *_amounts(total)])
+    columns = [
+        [
+            *adding_up([getattr(part, field) for _, part in named], getattr(total, field), show),
+            show(getattr(total, field)).text,
+        ]
+        for field, show in _AMOUNTS.items()
+    ]
+    heads = [*(name for name, _ in named), "total"]
+    rows = [[head, *(column[i] for column in columns)] for i, head in enumerate(heads)]
     header = ["part", "energy", "CO2e location", "CO2e market", "cost"]
-    return ["", f"saved{per(comparison)}, {_METHODS[method]}:", *output.table(header, rows)]
+    return ["", f"saved{per(comparison)}, {METHODS[method]}:", *output.table(header, rows)]
+
+
+def _beside(comparison: Comparison) -> list[str]:
+    """Return power, memory and throughput, and the energy above idle, where an arm tells them."""
+    named = [(comparison.study.baseline, comparison.baseline_metrics)]
+    named += [(s.step, s.metrics) for s in comparison.steps]
+    arms = [(name, metrics) for name, metrics in named if metrics is not None]
+    scale = fmt.energy_scale(max((m.energy_per_unit_j.value or 0.0 for _, m in arms), default=None))
+    shown: list[tuple[str, Callable[[ArmMetrics], str]]] = [
+        ("power", lambda m: _text(m.power_w, lambda e: fmt.plain(e, "W"))),
+        ("peak memory", lambda m: _text(m.peak_memory_bytes, fmt.size)),
+        (f"{names.plural(comparison.study.unit)}/s", lambda m: _text(m.throughput_per_s, fmt.plain)),
+        ("above idle", lambda m: _text(m.dynamic_per_unit_j, lambda e: fmt.energy(e, scale))),
+    ]
+    told = [(title, show) for title, show in shown if any(show(m) != fmt.UNKNOWN for _, m in arms)]
+    if not told:
+        return []
+    rows = [[_name(name), *(show(m) for _, show in told)] for name, m in arms]
+    title = f"beside the energy that is compared, energy above idle power per {comparison.study.unit}:"
+    return ["", *_clipped([title, *output.table(["measured", *(t for t, _ in told)], rows)])]
+
+
+def _text(estimate: Estimate | None, show: Callable[[Estimate], fmt.Printed]) -> str:
+    return fmt.UNKNOWN if estimate is None or estimate.value is None else show(estimate).text
 
 
 def _alone_and_last(comparison: Comparison) -> list[str]:
@@ -100,17 +133,6 @@ def _marginal(comparison: Comparison) -> list[str]:
         if said:
             lines.append(f"{_name(step.step)}: {said}")
     return ["", "each step's own work is earned back after:", *_clipped(lines)] if lines else []
-
-
-def _amounts(amounts: Amounts | None) -> list[str]:
-    if amounts is None:
-        return [fmt.UNKNOWN] * 4
-    return [
-        fmt.energy(amounts.energy_j).text,
-        fmt.mass(amounts.emissions_location_kg).text,
-        fmt.mass(amounts.emissions_market_kg).text,
-        fmt.money(amounts.cost).text,
-    ]
 
 
 def _energy(amounts: Amounts | None) -> str:

@@ -11,6 +11,7 @@ from carbonlens.cli import output
 from carbonlens.domain.comparison import Amounts, BreakEven, Comparison, Effect, StepResult
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.factor import Factor
+from carbonlens.domain.finding import Finding
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting import names
 from carbonlens.reporting.comparison_json import comparison_json
@@ -18,8 +19,16 @@ from carbonlens.reporting.comparison_json import comparison_json
 _STEP_WIDTH = 20
 _LEAST_STEP_WIDTH = 8
 _PLACE_WIDTH = 30
+_UNIT_WIDTH = 10
+_MOST_LINES = 8
+_LEAST_LINES = 3
+_FIRST = ("CL412", "CL418", "CL403", "CL405", "CL413", "CL441", "CL401", "CL443")
+"""Findings that change how table and sums must be read."""
+
+_COLUMNS = ("vs", "change [95 %]", "gates", "decision")
 _MEASURES = {"energy": "energy", "carbon_location": "carbon", "cost": "cost"}
-_METHODS = {
+METHODS = {
+    "ladder": "along the accepted path",
     "shapley": "Shapley values",
     "shapley_estimate": "Shapley values estimated from drawn orders",
     "order_mean": "means over the measured orders, no Shapley values",
@@ -38,54 +47,119 @@ def print_as_text(comparison: Comparison, *, details: bool = False) -> None:
         comparison: The result.
         details: Print parts, gates, front and break-even of each step too.
     """
-    study = comparison.study
-    output.say(output.clip(f"{study.name}: {comparison.mode}, energy per {study.unit}", output.WIDTH))
     for line in _table(comparison):
         output.say(line)
-    for step in comparison.steps:
-        for reason in _why_not(comparison, step):
-            output.note(reason)
-    for line in (*_total(comparison), *_together(comparison), *_break_even(comparison)):
+    disagreeing = _disagreeing(comparison)
+    for line in disagreeing:
+        output.say(line)
+    reasons = [line for step in comparison.steps for line in _why_not(comparison, step)]
+    for line in reasons:
+        output.note(line)
+    totals = [*_total(comparison), *_together(comparison), *_break_even(comparison)]
+    for line in totals:
         output.say(line)
     if details:
         from carbonlens.cli.compare_details import details_of
 
         for line in details_of(comparison):
             output.say(line)
-    output.print_findings(comparison.findings)
+    used = len(disagreeing) + len(reasons) + len(totals)
+    output.print_findings(_worth_showing(comparison), most_lines=max(_MOST_LINES - used, _LEAST_LINES))
+
+
+def _worth_showing(comparison: Comparison) -> list[Finding]:
+    """Return the findings for the terminal: those on the comparison itself before those on its surroundings.
+
+    What the lines above say already is left out: where verdict and joules disagree,
+    and, without place and price, each factor that is missing.
+    """
+    vector = comparison.vector
+    told = {"CL444"}
+    if vector.location is None:
+        told |= {"CL302", "CL303", "CL304", "CL305", "CL306"}
+    if vector.currency is None:
+        told.add("CL309")
+    kept = [f for f in comparison.findings if f.code not in told]
+    # A step that is adopted but not in the sum changes how the table must be read.
+    raised = [msgspec.structs.replace(f, severity="warning") if f.code == "CL412" else f for f in kept]
+    return sorted(raised, key=lambda f: (f.code.startswith("CL3"), f.code not in _FIRST))
+
+
+def _disagreeing(comparison: Comparison) -> list[str]:
+    """Explain in a line each step whose verdict and joules point to opposite sides."""
+    lines: list[str] = []
+    for step in comparison.steps:
+        part = step.attribution or step.would_have
+        if step.joules_say is None or part is None:
+            continue
+        saved = part.energy_j
+        size = saved if (saved.value or 0.0) > 0 else saved.scale(-1.0, saved.unit)
+        where = "saves where little is used, costs where much is"
+        if step.verdict == "worse":
+            where = "costs where little is used, saves where much is"
+        name = output.clip(step.step, _STEP_WIDTH)
+        said = f"* {name}: {step.verdict} as a mean of ratios, but {step.joules_say} {_amount(size)}"
+        lines += _wrapped(f"{said}{per(comparison)} in joules: it {where}")
+    return lines
 
 
 def _why_not(comparison: Comparison, step: StepResult) -> list[str]:
     """Return on a step that is not adopted why, and what it would have saved."""
     name = output.clip(step.step, _STEP_WIDTH)
     if step.error is not None:
-        return [output.clip(f"{name} failed: {step.error}", output.WIDTH)]
+        return [output.clip(f"{name} failed: {step.error}", output.width())]
     if step.decision == "adopt" or not step.reasons:
         return []
-    text = f"{name}: {step.reasons[0]}"
+    # What decided: a gate where there is one, else the change of energy.
+    by_gate = step.reason in ("gate", "gate_undetermined")
+    decided = [r for r in step.reasons if r.startswith("gate ")] if by_gate else []
+    text = f"{name}: {(decided or step.reasons)[0]}"
     would = step.would_have.energy_j if step.would_have else None
     if step.decision == "reject" and would is not None and would.value is not None and would.state == "known":
         said = f"would have saved {_amount(would)}"
         if would.value < 0:
             said = f"would have used {_amount(would.scale(-1.0, would.unit))} more"
         text += f"; it {said}{per(comparison)}"
+    elif would is not None and would.value is not None and would.state == "known" and _has_no_ratio(step):
+        size = _amount(would if would.value >= 0 else would.scale(-1.0, would.unit))
+        text += f"; it uses {size} {'less' if would.value >= 0 else 'more'}{per(comparison)}"
     return _wrapped(text)
 
 
+def _has_no_ratio(step: StepResult) -> bool:
+    """Return whether only the difference can be told, as against a baseline of zero."""
+    return step.vs_previous is None or step.vs_previous.ratio.value is None
+
+
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(output.clean(text), output.WIDTH, subsequent_indent="  ")
+    return textwrap.wrap(output.clean(text), output.width(), subsequent_indent="  ")
 
 
 def _table(comparison: Comparison) -> list[str]:
-    """Return the table, its names clipped as far as 80 columns ask for it."""
-    header = ["step", "energy", "vs", "change [95 %]", "gates", "decision"]
+    """Return the table, its names clipped as far as 80 columns ask for it.
+
+    Where the terminal is narrower than that, each row is a sentence: figures are not cut.
+    """
+    study = comparison.study
+    name = output.clip(study.name, _STEP_WIDTH)
+    header = [name, f"energy/{output.clip(study.unit, _UNIT_WIDTH)}", *_COLUMNS]
     rows = _rows(comparison)
     lines = output.table(header, rows)
-    surplus = max(map(len, lines)) - output.WIDTH
+    surplus = max(map(len, lines)) - output.width()
     if surplus <= 0:
         return lines
-    room = max(_LEAST_STEP_WIDTH, max(len(row[0]) for row in rows) - surplus)
-    return output.table(header, [[output.clip(row[0], room), *row[1:]] for row in rows])
+    room = max(_LEAST_STEP_WIDTH, max(len(row[0]) for row in (header, *rows)) - surplus)
+    lines = output.table(
+        [output.clip(header[0], room), *header[1:]], [[output.clip(row[0], room), *row[1:]] for row in rows]
+    )
+    if max(map(len, lines)) <= output.width() or output.width() == output.WIDTH:
+        return lines
+    titles = ("", header[1], "against", "change", "gates", "")
+    return [
+        line
+        for row in rows
+        for line in _wrapped(", ".join(f"{t} {c}".strip() for t, c in zip(titles, row, strict=True) if c))
+    ]
 
 
 def _rows(comparison: Comparison) -> list[list[str]]:
@@ -122,7 +196,7 @@ def _row(step: StepResult, scale: fmt.Scale, numbers: dict[str, str]) -> list[st
         numbers.get(step.measured_on, "?"),
         change_of(step.vs_previous),
         gates or "none",
-        "failed" if step.status == "failed" else step.decision,
+        "failed" if step.status == "failed" else f"{step.decision}{' *' if step.joules_say else ''}",
     ]
 
 
@@ -132,7 +206,7 @@ def change_of(effect: Effect | None) -> str:
     if effect is None or effect.ratio.value is None or effect.ratio.state != "known":
         return fmt.UNKNOWN
     printed = fmt.percent(_less_one(effect.ratio), plus=True)
-    return f"{printed.text} {printed.interval}"
+    return f"{printed.text} {printed.interval}".strip()
 
 
 def _less_one(ratio: Estimate) -> Estimate:
@@ -151,12 +225,12 @@ def _total(comparison: Comparison) -> list[str]:
     if len(comparison.path) < 2 or total is None:
         return ["no step is accepted, so nothing is claimed as saved"]
     # The total of a lattice is that of its full set, whatever is decided on each optimization.
-    path, what, between = (
-        (comparison.path[1:], "all together", " + ") if is_lattice else (comparison.path, "accepted", " > ")
-    )
+    what = "all together" if is_lattice else "adopted"
     return [
-        output.clip(f"{what}: {between.join(output.clip(p, _STEP_WIDTH) for p in path)}", output.WIDTH),
-        f"energy {change_of(comparison.total_effect)}: saves {_amount(total.energy_j)}{per(comparison)}",
+        *_wrapped(
+            f"{what}: energy {change_of(comparison.total_effect)}, "
+            f"saves {_amount(total.energy_j)}{per(comparison)}"
+        ),
         *_wrapped(_carbon(comparison, total)),
         *([] if total.cost.value is None else [f"cost saved{_cost(comparison, total.cost)}"]),
     ]
@@ -167,7 +241,7 @@ def _carbon(comparison: Comparison, total: Amounts) -> str:
     vector = comparison.vector
     no_price = "" if total.cost.value is not None else ", and no price, so no cost"
     if vector.location is None:
-        return f"place unknown, so no carbon figure{no_price} (state it with --assumptions)"
+        return f"place unknown, so no carbon figure{no_price} (--assumptions)"
     example = ", example" if vector.example else ""
     place = output.clip(vector.place or vector.location.zone, _PLACE_WIDTH)
     figures = f"{_mass(total.emissions_location_kg)} location-based"
@@ -184,15 +258,19 @@ def _together(comparison: Comparison) -> list[str]:
     if shared is not None and shared.value is not None:
         what = "less" if shared.value > 0 else "more"
         size = shared if shared.value > 0 else shared.scale(-1.0, shared.unit)
-        lines.append(f"together they save {_amount(size)} {what}{per(comparison)} than the sum of each alone")
-    method = _METHODS.get(comparison.attribution_method or "")
-    parts = [s.attribution.energy_j for s in comparison.steps if s.attribution is not None]
-    if method and parts:
-        scale = fmt.energy_scale(max(abs(p.value or 0.0) for p in parts))
+        ends = (shared.low, shared.high)
+        is_sure = None not in ends and (ends[0] or 0.0) * (ends[1] or 0.0) > 0
+        doubt = "" if is_sure else ", which may be no difference"
+        said = f"together they save {_amount(size)} {what}{per(comparison)} than the sum of each alone"
+        lines += _wrapped(said + doubt)
+    method, total = METHODS.get(comparison.attribution_method or ""), comparison.total
+    if comparison.attribution_method == "ladder":
+        return lines
+    named = [(s.step, s.attribution.energy_j) for s in comparison.steps if s.attribution is not None]
+    if method and named and total is not None:
+        texts = adding_up([part for _, part in named], total.energy_j, fmt.energy)
         shown = ", ".join(
-            f"{output.clip(s.step, _STEP_WIDTH)} {fmt.energy(s.attribution.energy_j, scale).text}"
-            for s in comparison.steps
-            if s.attribution is not None
+            f"{output.clip(name, _STEP_WIDTH)} {text}" for (name, _), text in zip(named, texts, strict=True)
         )
         orders = comparison.orders
         if comparison.attribution_method == "order_mean" and orders is not None:
@@ -201,20 +279,39 @@ def _together(comparison: Comparison) -> list[str]:
     return lines
 
 
+def adding_up(parts: Sequence[Estimate], total: Estimate, show: fmt.Quantity) -> list[str]:
+    """Return parts of a total, rounded together so that they add up to it as it is printed.
+
+    Args:
+        parts: What sums to the total.
+        total: The total.
+        show: How both are printed.
+    """
+    scale = show.choose(total)
+    known = [p.value * scale.factor for p in parts if p.value is not None]
+    if total.value is None or total.state != "known" or len(known) < len(parts):
+        return [show(p, scale).text for p in parts]
+    places = show.places(total, scale)
+    rounded = fmt.apportion(known, places)
+    return [show(p, scale, at=(v, places)).text for p, v in zip(parts, rounded, strict=True)]
+
+
 def _cost(comparison: Comparison, cost: Estimate) -> str:
     if comparison.basis != "per_unit":
         printed = fmt.money(cost)
-        return f"{per(comparison)}: {printed.text} {printed.interval}"
+        return f"{per(comparison)}: {printed.text} {printed.interval}".rstrip()
     # A cent fraction an image is unreadable; a million of them is an amount.
     printed = fmt.money(cost.scale(1e6, cost.unit))
-    return f" per million {names.plural(comparison.study.unit)}: {printed.text} {printed.interval}"
+    text = f" per million {names.plural(comparison.study.unit)}: {printed.text} {printed.interval}"
+    return text.rstrip()
 
 
 def per(comparison: Comparison) -> str:
     """Return what amounts stand for: one unit, or the volume."""
     if comparison.basis == "per_unit":
         return f" per {comparison.study.unit}"
-    return f" for the volume{' ' + comparison.study.volume_period if comparison.study.volume_period else ''}"
+    period = comparison.study.volume_period
+    return " for the volume" if period is None else f" {output.clip(period, _PLACE_WIDTH)}"
 
 
 def _amount(energy: Estimate) -> str:
@@ -256,14 +353,18 @@ def _earned_back(item: BreakEven, unit: str) -> str:
         return "never"
     may_never = item.outcome == "may_never"
     least = item.units.low if may_never and item.units.low is not None else item.units.value
-    if least is None:
+    if not least and may_never:
         return "perhaps never"
+    if least is None:
+        return ""
     time = ""
     if item.days is not None and item.days.value is not None and item.units.value:
         days = least * item.days.value / item.units.value
         time = f" ({fmt.span(Estimate(value=days * fmt.S_PER_DAY, unit='s')).text})"
-    count = f"{fmt.count(Estimate(value=least, unit='1')).text} {unit}{time}"
-    return f"at least {count}, may never" if may_never else count
+    if may_never:
+        return f"at least {fmt.count(Estimate(value=least, unit='1')).text} {unit}{time}, may never"
+    printed = fmt.count(item.units)
+    return f"{f'{printed.text} {unit} {printed.interval}'.rstrip()}{time}"
 
 
 def _factor(factor: Factor) -> str:

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from carbonlens.cli import compare_view, output
+from carbonlens.domain.counting import counted
+from carbonlens.instrument.progress import Progress, Silent
 from carbonlens.reporting.comparison_json import comparison_json
 from carbonlens.studies.demo import DemoResult
-from carbonlens.studies.ladder import Progress, Silent
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichBars
@@ -91,6 +92,8 @@ def print_result(result: DemoResult, *, json: bool) -> None:
         return
     compare_view.print_as_text(result.comparison)
     if result.interrupted:
-        output.note(f"interrupted: {result.rounds} complete rounds are reported on")
-    for path in files.values():
-        output.say(f"saved {path}")
+        output.note(
+            f"interrupted: {counted(result.rounds, 'complete round is', 'complete rounds are')} reported on"
+        )
+    if files:
+        output.say(f"saved {' and '.join(files.values())}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from carbonlens.app.importing import FileResult, ImportResult, Totals
 from carbonlens.cli import output
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.units import J_PER_KWH
 from carbonlens.reporting import format as fmt
@@ -39,7 +40,7 @@ def print_as_text(result: ImportResult) -> None:
         for line in output.table(["file", "status", "runs", "energy"], rows, left=2):
             output.say(line)
         if len(result.files) > _MOST_FILES:
-            output.say(f"... and {len(result.files) - _MOST_FILES} more files (--json lists all)")
+            output.say(f"... and {counted(len(result.files) - _MOST_FILES, 'more file')} (--json lists all)")
     output.say(_summary(result))
     output.print_findings([finding for f in result.files for finding in f.findings])
 
@@ -50,10 +51,10 @@ def _row(file: FileResult) -> list[str]:
 
 def _summary(result: ImportResult) -> str:
     totals = result.totals
-    rejected = f", {totals.rows_rejected} rows rejected" if totals.rows_rejected else ""
+    rejected = f", {counted(totals.rows_rejected, 'row')} rejected" if totals.rows_rejected else ""
     if not totals.runs:
         return f"nothing new to save{rejected}"
-    runs = "1 run" if totals.runs == 1 else f"{totals.runs} runs"
+    runs = counted(totals.runs, "run")
     return f"saved {runs}, {_energy(totals)}{rejected}, in {result.ledger}"
 
 

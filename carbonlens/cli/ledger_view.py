@@ -38,7 +38,7 @@ def print_compaction(result: Compaction, *, json: bool) -> None:
     if result.days:
         output.say(f"Samples of {_count(len(result.days), 'day')} put into one file a day.")
     for month in result.months[-_MOST_MONTHS:]:
-        output.say(f"{month.month}  {_count(month.runs, 'run')}, {month.folded} files folded")
+        output.say(f"{month.month}  {_count(month.runs, 'run')}, {_count(month.folded, 'file')} folded")
     if runs:
         output.say(f"{_count(runs, 'run')} in {size / 1000:.1f} kB, {size / runs:.0f} bytes a run.")
     if result.left_open:

@@ -8,6 +8,7 @@ import typer
 
 from carbonlens._version import __version__
 from carbonlens.cli import (
+    bench,
     calibrate,
     check,
     compare,
@@ -36,13 +37,12 @@ demo.register(app)
 doctor.register(app)
 calibrate.register(app)
 run.register(app)
+bench.register(app)
 runs.register(app)
 import_.register(app)
 study.register(app)
 compare.register(app)
 check.register(app)
-check.register(app)
-study.register(app)
 report.register(app)
 ledger.register(app)
 

@@ -9,9 +9,22 @@ import typer
 
 from carbonlens.errors import UsageError
 
+
+def _ledger_place(text: str) -> Path:
+    if not text:
+        # As a path it would be the working folder; a shell variable that is not set gives it.
+        raise UsageError("the path is empty", where="--ledger", mend="give a folder, or leave it out")
+    return Path(text)
+
+
 LedgerOption = Annotated[
     Path | None,
-    typer.Option("--ledger", help="The ledger's folder [CARBONLENS_LEDGER, pyproject.toml, ./.carbonlens]."),
+    typer.Option(
+        "--ledger",
+        parser=_ledger_place,
+        metavar="PATH",
+        help="The ledger's folder [CARBONLENS_LEDGER, pyproject.toml, ./.carbonlens].",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, notes on stderr.")]
 TagOption = Annotated[

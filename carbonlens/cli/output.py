@@ -82,8 +82,10 @@ def figure(printed: Printed, estimate: Estimate) -> str:
     if printed.interval:
         return f"{printed.text} {printed.interval}"
     exact = estimate.low is not None and estimate.low == estimate.high
-    unbounded = estimate.value is None or estimate.state in {"unknown", "not_applicable"} or exact
-    return printed.text if unbounded else f"{printed.text} [interval unknown]"
+    said = estimate.value is None or estimate.state in {"unknown", "not_applicable"} or exact
+    if estimate.state == "unbounded":
+        said = estimate.low is not None or estimate.signed  # "at least", "in part" say all there is
+    return printed.text if said else f"{printed.text} [interval unknown]"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
@@ -117,16 +119,27 @@ def clean(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in plain)
 
 
-def print_findings(findings: Sequence[Finding], *, most: int = 3) -> None:
-    """Print errors and warnings on stderr, the worst first, at most ``most`` of them."""
+def print_findings(findings: Sequence[Finding], *, most: int = 3, most_lines: int | None = None) -> None:
+    """Print errors and warnings on stderr, the worst first, at most ``most`` of them.
+
+    Args:
+        findings: What was found; notes of severity ``info`` are left out.
+        most: How many are printed.
+        most_lines: Lines there are for them; the first is printed in any case.
+    """
     shown = [f for f in findings if f.severity != "info"]
     shown.sort(key=lambda f: f.severity != "error")
+    count = used = 0
     for finding in shown[:most]:
         place = f"{finding.file}:{finding.line or ''} ".replace(": ", " ") if finding.file else ""
         mend = f" ({finding.mend})" if finding.mend else ""
         text = f"{finding.code} {finding.severity}: {clean(place)}{clean(finding.message)}{mend}"
-        for line in textwrap.wrap(text, width(), subsequent_indent="  ", break_long_words=False):
+        lines = textwrap.wrap(text, width(), subsequent_indent="  ", break_long_words=False)
+        if count and most_lines is not None and used + len(lines) > most_lines:
+            break
+        count, used = count + 1, used + len(lines)
+        for line in lines:
             note(line)
-    if len(shown) > most:
-        rest = len(shown) - most
+    if len(shown) > count:
+        rest = len(shown) - count
         note(f"... and {rest} more {'warning' if rest == 1 else 'warnings'} (--json lists all)")

@@ -30,6 +30,10 @@ def run_command_line(
     record_args: Annotated[
         bool, typer.Option("--record-args", help="Record the arguments, not only their hash.")
     ] = False,
+    trace: Annotated[
+        str | None,
+        typer.Option("--trace", metavar="FILE", help="Keep every reading in FILE (CSV; .gz compresses)."),
+    ] = None,
     ledger: LedgerOption = None,
     json: Annotated[
         bool,
@@ -51,6 +55,7 @@ def run_command_line(
         tags=parse_tags(tag),
         record_args=record_args,
         ledger=ledger,
+        trace=trace,
     )
     from carbonlens.cli import run_view
 

@@ -14,8 +14,9 @@ from carbonlens.domain.run import Run
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting.run_json import run_json
 
-LEFT_OUT = frozenset({"CL114", "CL118", "CL148", "CL155"})
-"""Codes of findings by which a source is not in the total, which nobody would guess from the figure."""
+LEFT_OUT = frozenset({"CL114", "CL118", "CL148", "CL155", "CL161"})
+"""Codes of findings by which a source is not in the total, or a trace was not written: nobody would
+guess it from the figure."""
 
 REPLAYED = "CL157"
 """Code of the finding that a run's figures come from a recording."""

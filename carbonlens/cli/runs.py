@@ -59,7 +59,7 @@ def _list(study: str | None, limit: int, ledger: LedgerOption, json: bool) -> No
     from carbonlens.app.runs import list_runs
     from carbonlens.cli import runs_view
 
-    listing = list_runs(ledger=ledger, study=study)
+    listing = list_runs(ledger=ledger, study=study, newest=None if json else limit)
     if json:
         runs_view.print_list_as_json(listing)
     else:

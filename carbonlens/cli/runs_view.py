@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from datetime import UTC, datetime
 from typing import Final
 
@@ -10,6 +11,7 @@ import msgspec
 from carbonlens.accounting.allocation_totals import Totals
 from carbonlens.app.runs import Listing
 from carbonlens.cli import output
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S
@@ -27,7 +29,7 @@ def print_list_as_json(listing: Listing) -> None:
             "schema": "carbonlens/runs/1",
             "ledger": listing.ledger,
             "runs": [run_json(r, b) for r, b in zip(listing.runs, listing.billed, strict=True)],
-            "totals": totals_json(listing.totals),
+            "totals": None if listing.totals is None else totals_json(listing.totals),
             "recovered": len(listing.recovered),
             "unread_batches": listing.unread_batches,
             "kept_elsewhere": listing.kept_elsewhere,
@@ -52,7 +54,9 @@ def print_list(listing: Listing, limit: int) -> None:
     shown = listing.runs[-limit:]
     if not listing.runs:
         output.say(f"no runs in {listing.ledger}")
-    if len(listing.runs) > len(shown):
+    if listing.totals is None:
+        output.say(f"the newest {_runs(len(shown))} in {listing.ledger} (all, with totals: --json):")
+    elif len(listing.runs) > len(shown):
         output.say(f"{len(listing.runs)} runs in {listing.ledger}, the newest {len(shown)}:")
     if shown:
         header = ["run", "study/step", "status", "start (UTC)", "time", "energy", "95 %"]
@@ -62,12 +66,15 @@ def print_list(listing: Listing, limit: int) -> None:
         rows = [[cell if i != 1 else output.clip(cell, names) for i, cell in enumerate(row)] for row in rows]
         for line in output.table(header, rows, left=4):
             output.say(line)
-        for line in _total_lines(listing.totals):
+        for line in [] if listing.totals is None else _total_lines(listing.totals):
             output.say(line)
     if listing.recovered:
         output.note(f"recovered {_runs(len(listing.recovered))} whose process was gone")
     if listing.unread_batches:
-        output.note(f"{listing.unread_batches} imported batches not read: pip install 'carbonlens[analysis]'")
+        output.note(
+            f"{counted(listing.unread_batches, 'imported batch', 'imported batches')}"
+            f" not read: pip install 'carbonlens[analysis]'"
+        )
     if listing.kept_elsewhere is not None:
         kept = listing.kept_elsewhere
         output.note(
@@ -94,14 +101,25 @@ def print_run(run: Run) -> None:
         ("role, status", f"{run.role}, {run.status}" + (f" ({run.error})" if run.error else "")),
         ("start (UTC)", f"{_start(run)}, {_time(run)}"),
         ("energy", _energy_line(run)),
-        ("method", "; ".join(dict.fromkeys(f"{r.component}: {r.method}" for r in run.energy)) or "none"),
+        *(
+            ("method" if not k else "", text)
+            for k, text in enumerate(
+                dict.fromkeys(f"{r.component}: {r.method}" for r in run.energy) or ("none",)
+            )
+        ),
         ("units", f"{run.units} {run.unit or 'units'}" if run.units is not None else "unknown"),
         ("coverage", _covered(run)),
-        ("findings", "; ".join(f"{f.code} {f.message}" for f in run.findings) or "none"),
+        *(("findings" if not k else "", f"{f.code} {f.message}") for k, f in enumerate(run.findings)),
     ]
+    if not run.findings:
+        facts.append(("findings", "none"))
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
-        output.say(f"{name.ljust(width)}  {value}")
+        lines = textwrap.wrap(
+            output.clean(value), output.width() - width - 2, break_long_words=False, break_on_hyphens=False
+        )
+        for k, line in enumerate(lines or [""]):
+            output.say(f"{(name if not k else '').ljust(width)}  {line}")
 
 
 def _total_lines(totals: Totals) -> list[str]:
@@ -175,4 +193,4 @@ def _covered(run: Run) -> str:
 
 
 def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
+    return counted(count, "run")

@@ -82,10 +82,15 @@ def seconds(text: str, option: str) -> float:
 
 
 def _names(steps: int | None, named: list[str]) -> tuple[str, ...]:
+    from carbonlens.compare.planning import MOST_STEPS
+
     if (steps is None) == (not named):
         raise UsageError(
             "no steps, or both --steps and --step", mend="give --steps 3, or --step for each name"
         )
     if named:
         return tuple(named)
-    return tuple(f"step{i}" for i in range(1, (steps or 0) + 1))
+    count = steps or 0
+    if not 1 <= count <= MOST_STEPS:
+        raise UsageError(f"--steps is {count}", mend=f"write a number from 1 to {MOST_STEPS}")
+    return tuple(f"step{i}" for i in range(1, count + 1))

@@ -11,12 +11,14 @@ import msgspec
 from carbonlens.cli import output
 from carbonlens.compare.from_runs import joined
 from carbonlens.compare.planning import Plan
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt
 
 SCHEMA = "carbonlens/study-plan/1"
 _ROUNDS_SHOWN = 2
 _MOST_SHOWN = 8
+_LINES_A_ROUND = 2
 
 
 def print_as_json(plan: Plan, written: Path | None) -> None:
@@ -39,7 +41,7 @@ def print_as_text(plan: Plan, written: Path | None) -> None:
     """Print what to run and how long it takes."""
     n, cells = len(plan.steps), len(plan.cells)
     if plan.mode == "lattice":
-        output.say(f"all {cells} combinations of {n} steps: exact Shapley values")
+        output.say(f"all {cells} combinations of {counted(n, 'step')}: exact Shapley values")
     else:
         output.say(
             f"{cells} of {2**n} combinations, on {len(plan.orders)} orders drawn in antithetic pairs: "
@@ -47,13 +49,18 @@ def print_as_text(plan: Plan, written: Path | None) -> None:
         )
         output.say("Shapley values with an interval (keep the orders with -o study.toml)")
     output.say(
-        f"{plan.rounds} rounds of {cells} runs of {_time(plan.run_s)} and {_time(plan.settle_s)} to settle: "
+        f"{counted(plan.rounds, 'round')}"
+        f" of {counted(cells, 'run')} of {_time(plan.run_s)} and {_time(plan.settle_s)} to settle: "
         f"{_time(plan.total_s)}"
     )
     output.say(
         f"finds a change of {_percent(plan.detectable)} in 8 of 10 studies if one run scatters by "
         f"{_percent(plan.cv)}"
     )
+    if not plan.finds_effect:
+        output.say(
+            f"NOT the {_percent(plan.effect)} asked for: plan more rounds or time, or a quieter machine"
+        )
     if plan.budget_s is not None and not plan.fits:
         output.say(
             f"does NOT fit the budget of {_time(plan.budget_s)}: give more time, fewer steps, or shorter runs"
@@ -62,7 +69,13 @@ def print_as_text(plan: Plan, written: Path | None) -> None:
         shown = [joined(plan.cells[i]) for i in order[:_MOST_SHOWN]]
         rest = f" ... {len(order) - _MOST_SHOWN} more" if len(order) > _MOST_SHOWN else ""
         text = f"round {number}: {', '.join(shown)}{rest}"
-        for line in textwrap.wrap(output.clean(text), output.WIDTH, subsequent_indent="  "):
+        for line in textwrap.wrap(
+            output.clean(text),
+            output.WIDTH,
+            subsequent_indent="  ",
+            max_lines=_LINES_A_ROUND,
+            placeholder=" ...",
+        ):
             output.say(line)
     if plan.rounds > _ROUNDS_SHOWN:
         output.say("and so on: a new order for each pair of rounds, then its reverse (--json: all)")

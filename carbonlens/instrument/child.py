@@ -24,11 +24,11 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.metering.ending import SIGNAL_BASE
 from carbonlens.metering.process_time import children
 
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
-SIGNAL_BASE: Final = 128
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _PR_GET_CHILD_SUBREAPER: Final = 37
@@ -91,7 +91,7 @@ def run_child(argv: Sequence[str], environ: Mapping[str, str], held: HeldSignals
     except OSError as error:
         return _not_started(argv[0], error)
     status = _wait(pid, held.waited_for, others)
-    _reap_orphans(others)
+    reap_orphans(others)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         return ChildEnd(exit_code=SIGNAL_BASE + number, signal=number)
@@ -171,7 +171,7 @@ def _wait(pid: int, held: frozenset[int], others: frozenset[int]) -> int:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended == pid:
             return status
-        _reap_orphans(others | {pid})
+        reap_orphans(others | {pid})
         news = signal.sigtimedwait(held, _LOOK_S)
         if news is not None and news.si_signo != signal.SIGCHLD and not _from_terminal(news):
             # A child of another user (sudo) may refuse it: it is waited for all the same.
@@ -184,7 +184,7 @@ def _from_terminal(news: signal.struct_siginfo) -> bool:
     return news.si_code == _SENT_BY_KERNEL
 
 
-def _reap_orphans(others: frozenset[int]) -> None:
+def reap_orphans(others: frozenset[int]) -> None:
     """Wait for adopted processes that have ended; children of the caller's own stay."""
     for pid in children(os.getpid()):
         if pid not in others:

@@ -17,12 +17,14 @@ from carbonlens.instrument.child import ChildEnd, held_signals, run_child, subre
 from carbonlens.ledger.location import LEDGER_VARIABLE
 from carbonlens.metering import findings
 from carbonlens.metering.deposit import Deposit
+from carbonlens.metering.ending import killed_by
 from carbonlens.metering.job import this_job
 from carbonlens.metering.lineage import VARIABLE, process_lineage
 from carbonlens.metering.process_time import children
 from carbonlens.metering.records import new_run
 from carbonlens.metering.sensors.discovery import Watch, watch
 from carbonlens.metering.session import Session
+from carbonlens.metering.trace_target import TraceTarget
 from carbonlens.metering.wording import arguments_sha256, error_text, plain
 
 
@@ -60,6 +62,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
     record_args: bool = False,
     sources: Sources | None = None,
     notes: Sequence[Finding] = (),
+    trace: TraceTarget | None = None,
 ) -> CommandResult:
     """Run a command, and record what it used as one run.
 
@@ -78,6 +81,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         record_args: True to keep the arguments themselves.
         sources: What the user declared, beside what is found.
         notes: What must be said on the record beside what measuring finds.
+        trace: File that gets every reading when the command has ended.
 
     Raises:
         UsageError: If there is no command.
@@ -98,7 +102,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
                 tags={plain(k): plain(v) for k, v in (tags or {}).items()},
             )
             seen = watch(of_children=True, sources=sources)
-            session = _started(run, ledger, seen, units, (*notes, *seen.findings))
+            session = _started(run, ledger, seen, units, (*notes, *seen.findings), trace)
             environ[VARIABLE] = run.run_id
             # What the command tracks itself belongs beside this run.
             environ[LEDGER_VARIABLE] = str(ledger)
@@ -143,10 +147,15 @@ def _described(argv: Sequence[str], *, record_args: bool) -> Run:
     )
 
 
-def _started(
-    run: Run, ledger: Path, seen: Watch, units: Decimal | int | None, notes: Sequence[Finding]
+def _started(  # the pieces of one session
+    run: Run,
+    ledger: Path,
+    seen: Watch,
+    units: Decimal | int | None,
+    notes: Sequence[Finding],
+    trace: TraceTarget | None,
 ) -> Session:
-    session = Session(run, seen, ledger)
+    session = Session(run, seen, ledger, trace=trace)
     for note in notes:
         session.note(note)
     if units is not None:
@@ -165,5 +174,5 @@ def _finished(session: Session, end: ChildEnd, program: str) -> Deposit:
         # The program's name alone, as everywhere in the record: a folder can carry the user's name.
         reason = end.message.removeprefix(program)
         return session.finish("failed", error=f"{plain(Path(program).name)}{reason}", exit_code=end.exit_code)
-    error = f"killed by signal {end.signal}" if end.signal is not None else f"exited with {end.exit_code}"
+    error = killed_by(end.signal)[0] if end.signal is not None else f"exited with {end.exit_code}"
     return session.finish("failed", error=error, exit_code=end.exit_code)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from carbonlens.domain.decoding import convert
 from carbonlens.domain.sources import DatasheetDevice, ExternalMeter, ManagementController, Sources
 from carbonlens.errors import ConfigError
 from carbonlens.ledger.regular_file import read_regular
@@ -148,7 +149,7 @@ def _sources(table: object, path: Path, text: str) -> Sources:
         for entry in _entries(table, name, fault):
             _refuse_unknown(entry, kind, fault)
     try:
-        sources = msgspec.convert(table, Sources, strict=True)
+        sources = convert(table, Sources, strict=True)
     except msgspec.ValidationError as error:
         raise _typed(str(error), fault) from error
     check(sources, fault)

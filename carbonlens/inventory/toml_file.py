@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from carbonlens.domain import decoding
 from carbonlens.errors import ConfigError, InputFileError, MissingExtraError
 
 _T = TypeVar("_T")
@@ -45,7 +46,7 @@ def convert(tables: object, kind: type[_T], *, where: str) -> _T:
         ConfigError: If a key is unknown, missing or of a wrong type.
     """
     try:
-        return msgspec.convert(tables, kind, strict=True)
+        return decoding.convert(tables, kind, strict=True)
     except msgspec.ValidationError as error:
         raise ConfigError(str(error), where=where, mend="mend that key") from error
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from carbonlens.app.calibrate_device import DeviceRequest, calibrate_device
+from carbonlens.app.calibrate_device import calibrate_device
+from carbonlens.app.calibrate_fit import DeviceRequest
 from carbonlens.domain.sources import ExternalMeter, Sources
 from carbonlens.errors import InputFileError, MeasurementError, SelectionError, UsageError
 from carbonlens.metering.calibrations import apply, load
@@ -117,7 +118,7 @@ def test_a_meter_that_cannot_be_started_is_said(tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ({"against": "0192f0a1-run"}, UsageError, "a recorded run keeps its energy"),
+        ({"against": "rapl"}, UsageError, "no meter of a device's own supply"),
         ({"against": "external"}, UsageError, "declared: none"),
         ({"seconds": 1.0}, UsageError, "not between"),
         ({"device_trace": "x"}, UsageError, "belong together"),

@@ -68,6 +68,16 @@ def test_a_plain_machine_has_its_cpu_and_says_why_no_better(place):
     assert found.can_measure
 
 
+@pytest.mark.parametrize("path", ["/job", "/"])
+def test_a_control_group_that_is_not_the_root_is_named_beside_the_cpu(place, path):
+    put(place.root / "proc" / "self" / "cgroup", f"0::{path}\n")
+    put(place.root / "proc" / "self" / "mountinfo", "35 24 0:31 / /cg rw - cgroup2 cgroup2 rw\n")
+    put(place.root / "cg" / "cpu.stat", "usage_usec 7\n")
+    put(place.root / "cg" / "job" / "cpu.stat", "usage_usec 5\n")
+    put(place.root / "cg" / "job" / "cgroup.events", "populated 1\n")
+    assert ("control group" in (parts(place)["CPU"].note or "")) is (path == "/job")
+
+
 def test_counters_are_used_and_memory_has_its_own(place):
     tree = Powercap(place.root / "sys" / "class" / "powercap")
     tree.zone("intel-rapl:0", "package-0")

@@ -63,3 +63,22 @@ def test_what_cannot_be_determined_fails_only_when_strict(shell, tmp_path):
 )
 def test_a_wrong_request_is_2_and_never_1(study, options, said):
     assert said in study("check", *options, code=2).stderr
+
+
+def test_sure_is_said_of_95_percent_only(study):
+    said = study("check", "--step", "fast", "--fail-if", "energy:>+3%@50%", "--fail-if", "energy:>+3%").stdout
+    assert "at 50 % confidence" in said
+    assert said.count("for sure") == 1
+
+
+def test_a_long_condition_is_cut_and_its_figures_are_not(study):
+    condition = "energy:" + " " * 60 + ">+3%@95%"
+    line = study("check", "--step", "fast", "--fail-if", condition).stdout.splitlines()[0]
+    assert len(line) <= 80
+    assert line.endswith("for sure")
+    assert "…: −4" in line
+
+
+def test_an_unknown_metric_lists_all_that_are_known(study):
+    said = study("check", "--fail-if", "Energy:>+3%", code=2).stderr
+    assert "metrics: energy, carbon" in said

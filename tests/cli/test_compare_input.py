@@ -59,7 +59,7 @@ def test_a_step_without_energy_is_undetermined_with_an_error_that_names_it(shell
         (["--baseline", "step=base", "--step", "x:step=base"], "narrow one of the selectors"),
         (["--baseline", "step=base", "--step", "colour=red"], "KEY=VALUE"),
         (["--gate", "accuracy<1"], "METRIC:KIND=LIMIT"),
-        (["--margin", "3"], "0.01 is 1 %"),
+        (["--margin", "3"], "0.01 means 1 %"),
         (["--volume", "lots"], "2e9 a year"),
     ],
 )
@@ -96,3 +96,11 @@ def test_selectors_compare_runs_across_studies_without_a_file(shell, tmp_path):
     assert result["steps"][0]["gates"][0]["outcome"] == "undetermined"
     assert result["steps"][0]["vs_baseline"]["ratio"]["value"] == pytest.approx(0.6)
     assert "pass" in shell("check", *chosen, "--fail-if", "energy:>+3%").stdout
+
+
+def test_a_gate_that_no_run_can_decide_is_told(shell, tmp_path):
+    imported(shell, tmp_path, *GOOD)
+    found = shell.json("compare", "--gate", "bleu:min_retention=0.98", "--gate", "power:max_ratio=1.5")[
+        "findings"
+    ]
+    assert [f["subject"] for f in found if f["code"] == "CL448"] == ["bleu"]

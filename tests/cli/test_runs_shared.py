@@ -42,7 +42,7 @@ def test_the_list_has_idle_and_unknown_lines(shell, write):
         run("a-part", (0, 60), gpu(60_000), parent_run_id="a"),
     )
     lines = shell("runs").stdout.splitlines()
-    assert lines[-3] == "total of 3 runs and 1 inside them: at least 750 Wh [721, no bound] (device boundary)"
+    assert lines[-3] == "total of 3 runs and 1 inside them: 750 Wh counted [at least 721] (device boundary)"
     assert lines[-2] == "  idle or unrecorded work on their devices: 250 Wh [240, 260] (device boundary)"
     assert lines[-1] == "energy unknown, in no total: c"
     totals = shell.json("runs")["totals"]

@@ -29,6 +29,23 @@ def test_a_budget_that_is_too_small_says_so(shell):
     assert "does NOT fit" in shell("study", "plan", "--steps", "4", "--budget", "60s").stdout
 
 
+def test_an_effect_that_is_not_reached_is_said(shell):
+    done = shell("study", "plan", "--steps", "2", "--cv", "0.5", "--effect", "0.001")
+    assert "NOT the 0.1 % asked for" in done.stdout
+
+
+def test_five_steps_with_every_combination_are_exact(shell):
+    said = shell("study", "plan", "--steps", "5").stdout
+    assert "all 32 combinations of 5 steps: exact Shapley values" in said
+    assert "estimated" not in said
+
+
+def test_many_steps_still_fit_ten_lines(shell):
+    lines = shell("study", "plan", "--steps", "20", "--budget", "1h").stdout.splitlines()
+    assert len(lines) <= 10
+    assert max(map(len, lines)) <= 80
+
+
 def test_the_written_file_makes_compare_estimate_shapley_values(shell, tmp_path):
     names = [x for n in "ABCDE" for x in ("--step", n)]
     file = ["-o", "st.toml", "--name", "s", "--unit", "image"]
@@ -65,7 +82,16 @@ def test_the_written_file_makes_compare_estimate_shapley_values(shell, tmp_path)
     [
         ([], "--steps 3"),
         (["--steps", "3", "--step", "a"], "--steps 3"),
-        (["--steps", "0"], "each named once"),
+        (["--steps", "0"], "from 1 to 20"),
+        (["--steps", "-1"], "--steps is -1"),
+        (["--steps", "21"], "--steps is 21"),
+        (["--steps", "3", "--budget", "1000000d"], "up to 366 days"),
+        (["--steps", "3", "--run", "1e300s"], "up to 1 day"),
+        (["--step", "a > b", "--step", "c"], "plain name"),
+        (["--step", "a+b", "--step", "c"], "plain name"),
+        (["--step", "", "--step", "c"], "plain name"),
+        (["--steps", "2", "--name", "", "-o", "s.toml"], "name"),
+        (["--steps", "2", "--unit", "", "-o", "s.toml"], "unit"),
         (["--steps", "3", "--budget", "soon"], "write 90s"),
         (["--steps", "3", "--rounds", "2"], "no verdict"),
         (["--steps", "3", "-o", "no/such/folder/s.toml"], "writable folder"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, Final, TypeVar, cast, get_args
 
 import msgspec
 
@@ -19,9 +19,17 @@ from carbonlens.metering.deposit import fallback_ledger
 from carbonlens.metering.job import this_job
 from carbonlens.metering.recorder import whole_of
 from carbonlens.metering.records import new_run
-from carbonlens.metering.wording import arguments_sha256, error_text, plain
+from carbonlens.metering.wording import arguments_sha256, error_text, plain, unfit
 
 T = TypeVar("T")
+
+_WANTED: Final[Mapping[str, str]] = {
+    "repeat": "a whole number",
+    "on": "a list of names, or one text with + between them,",
+    "tags": "a dictionary of texts",
+    "trace": "a path",
+}
+"""What a field of a request takes, where that is not a text."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +48,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     zone: str | None = None
     site: str | None = None
     hardware: str | None = None
+    trace: str | Path | None = None
 
 
 def described(request: Request, parent: str | None, notes: list[Finding]) -> Run:
@@ -83,7 +92,7 @@ def said_of(request: Request, field: str, convert: Callable[[Any], T], notes: li
     try:
         return convert(value)
     except Exception as error:  # noqa: BLE001  # law 8: whatever the user's own object raises
-        notes.append(findings.record_ignored(field, error_text(error)[:200]))
+        notes.append(findings.record_ignored(field, unfit(value, error, _WANTED.get(field, "a text"))))
         return None
 
 
@@ -98,7 +107,9 @@ def _role(request: Request, notes: list[Finding]) -> Role:
     if role in get_args(Role):
         return cast("Role", role)
     if role is not None:
-        notes.append(findings.record_ignored("role", f"'{role}' is none of {', '.join(get_args(Role))}"))
+        # What was given is not repeated: it may stand in the wrong place (law 11).
+        known = ", ".join(get_args(Role))
+        notes.append(findings.record_ignored("role", f"it is none of the known ones: {known}"))
     return "other"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from carbonlens import track
-from carbonlens.app.track import TrackedRun
+from carbonlens.instrument.track import TrackedRun
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering.sensors.cpu_model import this_curve
 from tests.metering.processes import burn, python, runs
@@ -254,6 +254,25 @@ def test_optimizations_that_are_on(ledger, said, on):
     with track("s", ledger=ledger, on=said) as run:
         pass
     assert run.run.on == on
+
+
+@pytest.mark.parametrize(
+    ("field", "secret", "wanted"),
+    [
+        ("repeat", "sk-secret-9", "a value of type str was given; a whole number is wanted"),
+        ("role", "sk-secret-9", "known ones: "),
+        ("tags", ["sk-secret-9"], "a value of type list was given; a dictionary of texts is wanted"),
+        ("on", 4242, "a value of type int was given; a list of names"),
+    ],
+)
+def test_a_wrong_field_is_not_repeated_and_what_is_wanted_is_said(ledger, field, secret, wanted):
+    with track("s", ledger=ledger, **{field: secret}) as run:
+        pass
+    (finding,) = [f for f in run.run.findings if f.code == "CL110"]
+    assert finding.message.startswith(f"{field} was not recorded: ")
+    assert wanted in finding.message
+    assert "secret" not in f"{run.run}"
+    assert "4242" not in finding.message
 
 
 def test_wrong_arguments_do_not_stop_the_work(ledger):

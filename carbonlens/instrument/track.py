@@ -15,20 +15,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, SupportsFloat, SupportsInt, TypeVar, cast, overload
 
-from carbonlens.app.request import Request, described, ledger_path, said_of
-from carbonlens.app.sources import declared_sources
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import Role, RunStatus
+from carbonlens.instrument.request import Request, described, ledger_path, said_of
+from carbonlens.instrument.sources import declared_sources
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering import findings
 from carbonlens.metering.deposit import Deposit
+from carbonlens.metering.ending import OpenRun, killed_by, process_ending
 from carbonlens.metering.lineage import process_lineage
 from carbonlens.metering.notice import tell_fault, tell_misplaced, tell_unmeasured
 from carbonlens.metering.recorder import Recorder
 from carbonlens.metering.recovery import WAIT_S, recover_beside
 from carbonlens.metering.sensors.discovery import watch
 from carbonlens.metering.session import Session
+from carbonlens.metering.trace_target import target_of
 from carbonlens.metering.wording import error_kind, error_text, plain
 
 P = ParamSpec("P")
@@ -51,6 +53,9 @@ class TrackedRun:
         self._ledger = Path()
         self._no_ledger: str | None = None
         self._ended = False
+        self._sealing = threading.Lock()
+        self._open = OpenRun(self._seal_by_signal, self._tell)
+        self._stored: Deposit | None = None
         self._recovery: threading.Thread | None = None
 
     @property
@@ -102,7 +107,8 @@ class TrackedRun:
 
     def _start(self) -> None:
         try:
-            self._begin()
+            with process_ending().undisturbed():
+                self._begin()
         except Exception as error:  # noqa: BLE001  # law 8: no fault of ours stops the user's block
             self._fault = error_text(error)
 
@@ -113,18 +119,23 @@ class TrackedRun:
         lineage = process_lineage()
         run = described(self._request, lineage.parent(), notes)
         seen = watch(sources=declared_sources(notes))
-        session = Session(run, seen, self._ledger, recorder=self._recorder)
+        target = said_of(self._request, "trace", target_of, notes)
+        session = Session(run, seen, self._ledger, recorder=self._recorder, trace=target)
         for note in (*notes, *seen.findings):
             session.note(note)
         session.start()
         # Only a run that is measured becomes the parent of others.
         lineage.enter(run.run_id, run.parent_run_id)
         self._session = session
+        process_ending().opened(self._open)
 
     def _stop(self, error: BaseException | None) -> None:
         self._ended = True
         try:
-            self._end(error)
+            with process_ending().undisturbed():
+                self._end(error)
+            if self._recovery is not None:
+                self._recovery.join(WAIT_S)
         except Exception as fault:  # noqa: BLE001  # law 8: the block's own outcome is what counts
             self._fault = error_text(fault)
         if self._fault is not None:
@@ -139,15 +150,31 @@ class TrackedRun:
             process_lineage().leave_inherited(session.run.run_id, session.run.parent_run_id)
             return
         status, text, exit_code = _outcome(error)
-        if process_lineage().leave(session.run.run_id):
-            session.note(findings.overlapping_windows())
-        stored: Deposit = session.finish(status, error=text, exit_code=exit_code)
-        self._run = stored.run
-        tell_fault(stored, self._ledger)
-        if self._no_ledger is not None:
-            tell_misplaced(self._no_ledger, stored)
-        if self._recovery is not None:
-            self._recovery.join(WAIT_S)
+        try:
+            self._seal(session, status, text, exit_code)
+        finally:
+            process_ending().closed(self._open)
+        self._tell()
+
+    def _seal_by_signal(self, number: int) -> None:
+        if self._session is not None:
+            self._seal(self._session, "failed", *killed_by(number))
+
+    def _tell(self) -> None:
+        if self._stored is not None:
+            tell_fault(self._stored, self._ledger)
+            if self._no_ledger is not None:
+                tell_misplaced(self._no_ledger, self._stored)
+
+    def _seal(self, session: Session, status: RunStatus, text: str | None, exit_code: int | None) -> None:
+        # The block ends in one thread while a signal ends the process: one seals, the other waits.
+        with self._sealing:
+            if self._stored is not None:
+                return
+            if process_lineage().leave(session.run.run_id):
+                session.note(findings.overlapping_windows())
+            self._stored = session.finish(status, error=text, exit_code=exit_code)
+            self._run = self._stored.run
 
 
 _open_here: ContextVar[tuple[TrackedRun, ...]] = ContextVar("carbonlens_open", default=())
@@ -263,6 +290,7 @@ def track(
     zone: str | None = None,
     site: str | None = None,
     hardware: str | None = None,
+    trace: str | Path | None = None,
 ) -> Tracker: ...
 
 
@@ -281,13 +309,15 @@ def track(  # noqa: PLR0913  # fields of the record, all optional and by name
     zone: str | None = None,
     site: str | None = None,
     hardware: str | None = None,
+    trace: str | Path | None = None,
 ) -> Tracker | Callable[P, R]:
     """Measure a block or a function, and record it as one run.
 
     ``with track("int8") as run:`` gives a handle to say what the work did;
     ``@track("int8")`` measures every call. It reads the CPU time of this process
     and its children, and energy counters where the machine has readable ones.
-    Nothing is printed, and no error of carbonlens reaches the block.
+    Nothing is printed, and no error of carbonlens reaches the block. A SIGTERM or
+    SIGHUP that nobody else handles seals the run before the process dies by it.
 
     Args:
         step: Name of the step the run measures. A bare ``@track`` records the
@@ -304,6 +334,8 @@ def track(  # noqa: PLR0913  # fields of the record, all optional and by name
         zone: Grid zone, such as ``DE``.
         site: Site of the inventory.
         hardware: Name of the machine; the CPU's by default.
+        trace: File that gets every reading when the block ends (CSV; ``.gz`` compresses).
+            Each block replaces the trace of the one before.
     """
     if callable(step):
         return Tracker(Request(workload=getattr(step, "__qualname__", None)))(step)
@@ -322,6 +354,7 @@ def track(  # noqa: PLR0913  # fields of the record, all optional and by name
             zone=zone,
             site=site,
             hardware=hardware,
+            trace=trace,
         )
     )
 

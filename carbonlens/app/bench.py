@@ -1,0 +1,213 @@
+"""Use case: measure variants in turn, compare them, and report."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import msgspec
+
+from carbonlens.app.compare import compare
+from carbonlens.app.terms import Terms, with_terms
+from carbonlens.domain.bench import Bench, Pace, Variant
+from carbonlens.domain.comparison import Comparison
+from carbonlens.domain.counting import counted
+from carbonlens.domain.factor import Vector
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.run import Run
+from carbonlens.domain.study import Step, Study
+from carbonlens.errors import SelectionError, UsageError
+from carbonlens.instrument.bench import TAG, BenchResult, run_bench
+from carbonlens.instrument.progress import Progress, Silent
+from carbonlens.instrument.sources import declared_sources
+from carbonlens.instrument.window import Place
+from carbonlens.inventory import bench_check, bench_file, study_file
+from carbonlens.ledger.location import locate
+from carbonlens.ledger.store import Ledger
+
+
+class BenchOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bench came to.
+
+    Attributes:
+        comparison: Of all runs of the series.
+        result: How many rounds, and why it ended.
+        ledger: Folder that holds the runs.
+        study: Name that ``compare`` and ``report`` know it by.
+        files: Reports by format.
+    """
+
+    comparison: Comparison
+    result: BenchResult
+    ledger: Path
+    study: str
+    files: dict[str, Path] = msgspec.field(default_factory=dict)
+
+
+def bench(  # noqa: PLR0913  # optional and by name
+    spec: Bench | Path,
+    *,
+    ledger: str | Path | None = None,
+    report_dir: Path | None = None,
+    resume: bool = False,
+    vector: Vector | None = None,
+    terms: Terms | None = None,
+    progress: Progress | None = None,
+) -> BenchOutcome:
+    """Measure the variants of a bench in interleaved rounds and compare them.
+
+    Args:
+        spec: What to measure, or the path of a bench file.
+        ledger: Folder to record in; found as the command line finds it when ``None``.
+        report_dir: Folder of the reports; none are written when ``None``.
+        resume: Go on with the latest series of the same bench.
+        vector: Factors and prices, instead of the bench file's.
+        terms: Margin, gates and volume beside the bench file's.
+        progress: Whom to tell.
+
+    Raises:
+        InputFileError: If the file cannot be read.
+        ConfigError: If it is malformed.
+        MeasurementError: If the baseline fails.
+        SelectionError: If there is nothing to resume.
+        MissingExtraError: If an extra is not installed; said before any work.
+        UnwritableError: If ledger or reports cannot be written; likewise.
+    """
+    _require(report_dir)
+    given = bench_file.load(spec) if isinstance(spec, Path) else spec
+    store = Ledger(locate(ledger))
+    store.ensure_writable()
+    name, done = _series(given, store, resume=resume)
+    study = with_terms(msgspec.structs.replace(given.study, name=name), terms)
+    given = msgspec.structs.replace(given, study=study, vector=vector or given.vector)
+    store.keep_study(name, study_file.dumps(study, given.vector))
+    notes: list[Finding] = []
+    place = Place(ledger=str(store.path), sources=declared_sources(notes))
+    with tempfile.TemporaryDirectory(prefix="carbonlens-bench-") as scratch:
+        result = run_bench(given, place, scratch=Path(scratch), progress=progress or Silent(), done=done)
+    comparison = compare(name, ledger=store.path, vector=given.vector)
+    comparison = msgspec.structs.replace(
+        comparison, findings=(*comparison.findings, *notes, *_about(result, given.pace))
+    )
+    files: dict[str, Path] = {}
+    if report_dir is not None:
+        from carbonlens.app.report import report
+
+        files = report(comparison, out_dir=report_dir)
+    return BenchOutcome(comparison=comparison, result=result, ledger=store.path, study=name, files=files)
+
+
+def quick(  # noqa: PLR0913  # each is an option of the command line
+    baseline: str,
+    candidates: Sequence[str],
+    *,
+    units: Decimal,
+    unit: str = "unit",
+    name: str = "bench",
+    pace: Pace | None = None,
+    folder: Path | None = None,
+) -> Bench:
+    """Return a bench of commands, without a file.
+
+    Args:
+        baseline: Command line of the baseline, split as a shell would.
+        candidates: Command lines to compare with it.
+        units: Functional units that one execution does.
+        unit: Their name.
+        name: Name of the study.
+        pace: How long and how often.
+        folder: Folder the commands run in; the working folder when ``None``.
+
+    Raises:
+        UsageError: If there is no candidate.
+        ConfigError: If a command is malformed, or a number is impossible.
+    """
+    if not candidates:
+        raise UsageError("there is nothing to compare with", mend="give --candidate as well")
+    lines = [baseline, *candidates]
+    names = ["baseline", *(f"candidate-{i}" if i > 1 else "candidate" for i in range(1, len(lines)))]
+    variants = tuple(
+        Variant(
+            name=n, kind="command", command=bench_file.words(line, f"--{n.partition('-')[0]}"), units=units
+        )
+        for n, line in zip(names, lines, strict=True)
+    )
+    what = msgspec.json.encode([[v.command for v in variants], str(units), unit])
+    made = Bench(
+        study=Study(
+            name=name,
+            baseline=names[0],
+            baseline_title=baseline,
+            steps=tuple(
+                Step(name=n, title=line, measured_on=names[0])
+                for n, line in zip(names[1:], lines[1:], strict=True)
+            ),
+            unit=unit,
+            is_sequential=True,
+        ),
+        variants=variants,
+        pace=pace or Pace(),
+        vector=Vector(),
+        folder=str((folder or Path.cwd()).absolute()),
+        spec_sha256=hashlib.sha256(what).hexdigest(),
+    )
+    bench_check.check(made, "bench")
+    return made
+
+
+def _require(report_dir: Path | None) -> None:
+    """Refuse before the work what would fail after it."""
+    from carbonlens.app.compare import require_analysis
+
+    require_analysis()
+    if report_dir is not None:
+        from carbonlens.app.report import ensure_renderable, ensure_writable
+
+        ensure_renderable()
+        ensure_writable(report_dir)
+
+
+def _series(given: Bench, store: Ledger, *, resume: bool) -> tuple[str, tuple[Run, ...]]:
+    """Return a name that no other series has, or that of the series to go on with and its runs."""
+    wanted = given.study.name
+    by_study: dict[str, list[Run]] = {}
+    for run in store.view().runs:
+        if run.study is not None:
+            by_study.setdefault(run.study, []).append(run)
+    names = [wanted, *(f"{wanted}-{i}" for i in range(2, len(by_study) + 2))]
+    if not resume:
+        return next(n for n in names if n not in by_study), ()
+    tag = given.spec_sha256[:16]
+    mine = [n for n in names if any(r.tags.get(TAG) == tag for r in by_study.get(n, ()))]
+    if not mine:
+        raise SelectionError(
+            f"no series {wanted!r} measured this way",
+            where=str(store.path),
+            mend="leave --resume out; a bench whose variants were changed begins anew",
+        )
+    return mine[-1], tuple(by_study[mine[-1]])
+
+
+def _about(result: BenchResult, pace: Pace) -> tuple[Finding, ...]:
+    """Say where a series ended before its intervals were as narrow as wanted."""
+    half = result.half_width
+    wide = f"; the widest interval is ±{half * 100:.1f} %" if half is not None else ""
+    done = counted(result.rounds, "round")
+    told = {
+        "interrupted": ("CL166", f"measuring was interrupted after {done}{wide}"),
+        "most_rounds": ("CL167", f"{done} did not reach ±{pace.half_width * 100:g} %{wide}"),
+        "budget": (
+            "CL168",
+            f"the time was up after {done}, before ±{pace.half_width * 100:g} %{wide}",
+        ),
+    }
+    if result.ended not in told:
+        return ()
+    code, message = told[result.ended]
+    mend = (
+        "go on with --resume" if result.ended != "most_rounds" else "allow more rounds, or a quieter machine"
+    )
+    return (Finding(code=code, severity="warning", message=message, mend=mend, subject="rounds"),)

@@ -1,0 +1,228 @@
+"""Bench: measure variants in interleaved rounds until their intervals are narrow enough.
+
+A variant is made ready once (its effort), checked once (first call, warm-up, quality),
+and then measured in every round. One that fails is recorded and leaves; the others go
+on. When to stop is decided by the scatter alone, never by what the rounds say of a
+saving (``compare.stopping``).
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from itertools import count, islice
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from carbonlens.compare.rounds import log_ratios, round_orders
+from carbonlens.compare.stopping import NextRounds, StopRule, next_rounds
+from carbonlens.domain.bench import Bench, Variant
+from carbonlens.domain.run import Run
+from carbonlens.errors import MeasurementError
+from carbonlens.instrument.bench_arm import ArmRunner
+from carbonlens.instrument.bench_command import CommandArm
+from carbonlens.instrument.bench_process import ProcessArm
+from carbonlens.instrument.child import subreaper
+from carbonlens.instrument.interrupt import interrupt_noted
+from carbonlens.instrument.progress import Progress
+from carbonlens.instrument.window import Label, Place
+
+TAG = "bench"
+"""Tag of every run of a series: the hash of what says how it was measured."""
+
+OpenArm = Callable[[Variant, Bench, Place, Label, Path], ArmRunner]
+_Work = Callable[[], Run | None]
+
+Ended = Literal["narrow_enough", "most_rounds", "budget", "interrupted", "nothing_left"]
+
+
+class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a series came to.
+
+    Attributes:
+        rounds: Rounds measured, those of earlier sittings included.
+        ended: Why it ended.
+        half_width: Widest half width of a step at the end, as a relative change.
+        failed: What each variant that failed says.
+    """
+
+    rounds: int
+    ended: Ended
+    half_width: float | None = None
+    failed: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+def run_bench(
+    bench: Bench,
+    place: Place,
+    *,
+    scratch: Path,
+    progress: Progress,
+    done: Sequence[Run] = (),
+    open_arm: OpenArm | None = None,
+) -> BenchResult:
+    """Measure a series and record every run.
+
+    The first Ctrl-C ends it after the window being measured, so that no half window is
+    recorded; a second one aborts.
+
+    Args:
+        bench: What to measure.
+        place: Where it is recorded.
+        scratch: Empty folder for the variants' output.
+        progress: Whom to tell.
+        done: Runs of the series from an earlier sitting, which is gone on with.
+        open_arm: Makes what does a variant's work; by its kind when ``None``.
+
+    Raises:
+        MeasurementError: If the baseline fails.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(subreaper())
+        series = _Series(bench, progress, done, _Opener(open_arm or arm_of, bench, place, scratch, stack))
+        series.make_ready()
+        return series.measure()
+
+
+def arm_of(variant: Variant, bench: Bench, place: Place, label: Label, scratch: Path) -> ArmRunner:
+    """Return what does a variant's work, by its kind.
+
+    Args:
+        variant: What to run.
+        bench: The series.
+        place: Where it is recorded.
+        label: What all its records say.
+        scratch: Folder of its own.
+
+    Raises:
+        MeasurementError: If its process cannot be started.
+    """
+    kind = CommandArm if variant.kind == "command" else ProcessArm
+    return kind(variant, bench, place, label, scratch)
+
+
+class _Opener:
+    """Makes the arms of a series, and sees that they are closed."""
+
+    def __init__(
+        self, open_arm: OpenArm, bench: Bench, place: Place, scratch: Path, stack: ExitStack
+    ) -> None:
+        self._open_arm = open_arm
+        self._bench = bench
+        self._place = place
+        self._scratch = scratch
+        self._stack = stack
+
+    def open(self, variant: Variant) -> ArmRunner:
+        folder = Path(tempfile.mkdtemp(dir=self._scratch))
+        label = Label(
+            step=variant.name,
+            study=self._bench.study.name,
+            role="variant",
+            unit=self._bench.study.unit,
+            workload=self._bench.workload,
+            tags={TAG: self._bench.spec_sha256[:16]},
+        )
+        arm = self._open_arm(variant, self._bench, self._place, label, folder)
+        self._stack.callback(arm.close)
+        return arm
+
+
+class _Series:
+    """One sitting of a series."""
+
+    def __init__(self, bench: Bench, progress: Progress, done: Sequence[Run], opener: _Opener) -> None:
+        self._bench = bench
+        self._progress = progress
+        self._opener = opener
+        self._runs = list(done)
+        self._arms: dict[str, ArmRunner] = {}
+        self._failed: dict[str, str] = {}
+        self._rule = StopRule(half_width=bench.pace.half_width, least=bench.pace.least, most=bench.pace.most)
+
+    def make_ready(self) -> None:
+        """Prepare and check every variant; what an earlier sitting recorded is not recorded twice."""
+        variants = self._bench.variants
+        self._progress.start(2 * len(variants), "Preparing")
+        for variant in variants:
+            self._attempt(variant.name, partial(self._prepared, variant))
+            self._progress.advance()
+        for name in tuple(self._arms):
+            arm, is_new = self._arms[name], not self._has(name, "evaluation")
+            self._attempt(name, partial(arm.check, record=is_new))
+            self._progress.advance()
+
+    def _prepared(self, variant: Variant) -> Run | None:
+        arm = self._arms[variant.name] = self._opener.open(variant)
+        return arm.prepare(record=not self._has(variant.name, "effort"))
+
+    def _has(self, name: str, role: str) -> bool:
+        return any(r.step == name and r.role == role and r.status == "complete" for r in self._runs)
+
+    def measure(self) -> BenchResult:
+        """Measure rounds until the stop rule, the budget or the user ends them."""
+        begun = time.monotonic()
+        rounds = max((r.repeat or 0 for r in self._runs if r.role == "variant"), default=0)
+        said = self._said()
+        self._progress.start(self._bench.pace.most - rounds, "Measuring")
+        orders = islice(round_orders([v.name for v in self._bench.variants]), rounds, None)
+        with interrupt_noted() as interrupt:
+            for number in count(rounds + 1):
+                ended = self._ended(number - 1, said, begun)
+                if ended is not None:
+                    return self._result(number - 1, ended, said)
+                for name in next(orders):
+                    if interrupt.is_set():
+                        return self._result(number - 1, "interrupted", said)
+                    if name in self._arms:
+                        self._attempt(name, partial(self._arms[name].measure, number))
+                self._progress.advance()
+                said = self._said()
+        raise AssertionError("counting does not end")
+
+    def _ended(self, rounds: int, said: NextRounds | None, begun: float) -> Ended | None:
+        if len(self._arms) < 2:
+            return "nothing_left"
+        if said is not None and said.more == 0 and said.outcome != "continue":
+            return said.outcome
+        if rounds >= self._bench.pace.most:
+            return "most_rounds"
+        budget_s = self._bench.pace.budget_s
+        spent = budget_s is not None and time.monotonic() - begun > budget_s
+        return "budget" if spent and rounds >= self._bench.pace.least else None
+
+    def _said(self) -> NextRounds | None:
+        """Return what the stop rule says of the rounds so far; ``None`` before anything is known."""
+        runs = [r for r in self._runs if r.role == "variant" and r.step in self._arms]
+        if {r.step for r in runs} != set(self._arms) or len(self._arms) < 2:
+            return None
+        steps = tuple(s for s in self._bench.study.steps if s.name in self._arms)
+        ratios = log_ratios(msgspec.structs.replace(self._bench.study, steps=steps), runs)
+        return next_rounds(ratios, self._rule) if ratios else None
+
+    def _result(self, rounds: int, ended: Ended, said: NextRounds | None) -> BenchResult:
+        half_width = None if said is None else said.half_width
+        return BenchResult(rounds=rounds, ended=ended, half_width=half_width, failed=self._failed)
+
+    def _attempt(self, name: str, work: _Work) -> None:
+        """Do one piece of work; a variant that fails leaves the series.
+
+        Raises:
+            MeasurementError: If it is the baseline's.
+        """
+        try:
+            run = work()
+        except MeasurementError as error:
+            if name == self._bench.study.baseline:
+                raise
+            self._arms.pop(name, None)
+            self._failed[name] = f"{error.where}: {error.what}" if error.where else error.what
+            self._progress.note(f"{name} failed: {self._failed[name]}")
+        else:
+            if run is not None:
+                self._runs.append(run)

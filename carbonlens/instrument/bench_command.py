@@ -1,0 +1,163 @@
+"""A bench's variant that is a command: run from its start to its end, as often as a window needs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from carbonlens.domain.bench import Bench, Variant
+from carbonlens.domain.run import Run
+from carbonlens.domain.units import Role
+from carbonlens.errors import MeasurementError
+from carbonlens.instrument import bench_result
+from carbonlens.instrument.child import reap_orphans
+from carbonlens.instrument.execution import execute, last_line
+from carbonlens.instrument.window import Label, Place, Work, measure
+from carbonlens.ledger.location import LEDGER_VARIABLE
+from carbonlens.metering.lineage import VARIABLE
+from carbonlens.metering.process_time import children
+from carbonlens.metering.recorder import Recorder
+
+_MOST_TIMES: Final = 1000
+"""Executions in one window at most."""
+
+
+class CommandArm:
+    """Runs a command; one execution starts a fresh process, so that its start-up counts too."""
+
+    def __init__(self, variant: Variant, bench: Bench, place: Place, label: Label, scratch: Path) -> None:
+        """Prepare; nothing is run yet.
+
+        Args:
+            variant: What to run.
+            bench: The series.
+            place: Where it is recorded.
+            label: What all records of the variant say.
+            scratch: Folder of its own for its output.
+        """
+        self._variant = variant
+        self._bench = bench
+        self._place = place
+        self._label = label
+        self._log = scratch / "output.log"
+        self._log.touch()
+        self._result = self._log.with_suffix(".json")
+        self._times = 1
+
+    def prepare(self, *, record: bool) -> Run | None:
+        """Run the command that makes the variant."""
+        work = self._variant.prepare
+        if not isinstance(work, tuple) or not record:
+            return None
+        return self._measured("effort", lambda recorder, run: self._effort(work, recorder, run))
+
+    def check(self, *, record: bool) -> Run | None:
+        """Run the command once or more to warm up, find how often a window needs it, and evaluate."""
+        if not record:
+            self._warm_up(None, None)
+            return None
+        return self._measured("evaluation", self._checked)
+
+    def measure(self, repeat: int) -> Run:
+        """Measure one window: the command, as often as it takes to fill it."""
+        return self._measured("variant", self._window, repeat)
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+    def _measured(self, role: Role, work: Work, repeat: int | None = None) -> Run:
+        label = msgspec.structs.replace(
+            self._label,
+            role=role,
+            repeat=repeat,
+            unit=None if role == "effort" else self._label.unit,
+            workload=None if role == "effort" else self._label.workload,
+        )
+        return measure(label, self._place, work, of_children=True).run
+
+    def _effort(self, argv: Sequence[str], recorder: Recorder, run: Run) -> None:
+        self._once(argv, run, recorder)
+
+    def _checked(self, recorder: Recorder, run: Run) -> None:
+        self._warm_up(recorder, run)
+        if self._variant.evaluate is not None:
+            self._evaluated(recorder, run)
+
+    def evaluate(self) -> Run | None:
+        """Run the command that measures the quality, where there is one."""
+        if not isinstance(self._variant.evaluate, tuple):
+            return None
+        return self._measured("evaluation", self._evaluated)
+
+    def _evaluated(self, recorder: Recorder, run: Run) -> None:
+        before = self._log.stat().st_size
+        said = self._once(self._variant.evaluate or (), run, recorder)
+        if said.get("quality"):
+            return
+        printed = last_line(self._log, before)
+        where = f"evaluate of {self._variant.name!r}"
+        if printed is None:
+            raise MeasurementError("told no quality", where=where, mend=_EVALUATE)
+        bench_result.record(bench_result.parse(printed, where), recorder, where=where)
+
+    def _warm_up(self, recorder: Recorder | None, run: Run | None) -> None:
+        shortest = float("inf")
+        for turn in range(max(1, self._bench.pace.warm_up)):
+            begin = time.perf_counter()
+            self._once(self._variant.command, run, recorder, units=self._variant.units)
+            took_s = time.perf_counter() - begin
+            shortest = min(shortest, took_s)
+            if turn == 0 and recorder is not None:
+                recorder.add_latencies([took_s * 1e3])
+        window_s = self._bench.pace.window_s
+        self._times = min(_MOST_TIMES, max(1, -int(-window_s // max(shortest, 1e-3))))
+
+    def _window(self, recorder: Recorder, run: Run) -> None:
+        for _ in range(self._times):
+            begin = time.perf_counter()
+            said = self._once(self._variant.command, run, recorder, units=self._variant.units)
+            if not said.get("latencies_ms"):
+                recorder.add_latencies([(time.perf_counter() - begin) * 1e3])
+
+    def _once(
+        self,
+        argv: Sequence[str],
+        run: Run | None,
+        recorder: Recorder | None,
+        units: Decimal | None = None,
+    ) -> dict[str, object]:
+        """Run a command to its end and take what it says of itself."""
+        self._result.unlink(missing_ok=True)
+        others = frozenset(children(os.getpid()))
+        try:
+            execute(
+                argv,
+                folder=self._bench.folder,
+                environ=self._environ(run),
+                log=self._log,
+                timeout_s=self._bench.pace.timeout_s,
+            )
+        finally:
+            reap_orphans(others)
+        said = bench_result.read(self._result)
+        if recorder is not None:
+            told = bench_result.record(said, recorder, where=self._variant.name)
+            if units is not None and not told:
+                recorder.add_units(units)
+        return said
+
+    def _environ(self, run: Run | None) -> dict[str, str]:
+        environ = {**os.environ, **self._variant.environment, bench_result.VARIABLE: str(self._result)}
+        if run is not None:
+            # What the command tracks itself belongs beside this run, and within it.
+            environ |= {VARIABLE: run.run_id, LEDGER_VARIABLE: self._place.ledger}
+        return environ
+
+
+_EVALUATE: Final = 'let it print {"accuracy": 0.97} as its last line'

@@ -1,0 +1,128 @@
+"""A bench's variant that works in a process of its own: a function, an ONNX model, a URL.
+
+A process for each keeps what one variant holds (memory, thread pools, a broken state)
+away from the others, and a crash costs one variant. All wait while one works.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from carbonlens.domain.bench import Bench, Variant
+from carbonlens.domain.decoding import decode_json
+from carbonlens.domain.run import Run
+from carbonlens.errors import MeasurementError
+from carbonlens.instrument.bench_command import CommandArm
+from carbonlens.instrument.bench_worker import Answer, Order, Setting
+from carbonlens.instrument.execution import end, last_line, start
+from carbonlens.instrument.window import Label, Place, record_failure
+
+_MODULE = "carbonlens.instrument.bench_worker"
+
+
+class ProcessArm:
+    """Has a worker do the work of one variant."""
+
+    def __init__(self, variant: Variant, bench: Bench, place: Place, label: Label, scratch: Path) -> None:
+        """Start the worker.
+
+        Args:
+            variant: What to run; no command.
+            bench: The series.
+            place: Where it is recorded.
+            label: What all records of the variant say.
+            scratch: Folder of its own for its output.
+
+        Raises:
+            MeasurementError: If no process can be started.
+        """
+        self._variant = variant
+        self._label = label
+        self._place = place
+        self._commands = CommandArm(variant, bench, place, label, scratch)
+        self._log = scratch / "output.log"
+        orders_read, orders = os.pipe()
+        answers, answers_write = os.pipe()
+        try:
+            self._child: subprocess.Popen[bytes] = start(
+                [sys.executable, "-m", _MODULE, str(orders_read), str(answers_write)],
+                folder=bench.folder,
+                environ={**os.environ, **variant.environment},
+                log=self._log,
+                pass_fds=(orders_read, answers_write),
+            )
+        finally:
+            os.close(orders_read)
+            os.close(answers_write)
+        self._orders = os.fdopen(orders, "wb")
+        self._answers = os.fdopen(answers, "rb")
+        with suppress(BrokenPipeError):  # one that is dead already is told of with the first order
+            self._send(Setting(variant=variant, pace=bench.pace, place=place, folder=bench.folder))
+
+    def prepare(self, *, record: bool) -> Run | None:
+        """Have the worker do the effort; also where it is not recorded, for what it makes is needed."""
+        if not isinstance(self._variant.prepare, str):
+            return self._commands.prepare(record=record)
+        label = msgspec.structs.replace(self._label, role="effort", unit=None, workload=None)
+        return self._ask("prepare", label if record else None)
+
+    def check(self, *, record: bool) -> Run | None:
+        """Have the worker do the first call, warm up and evaluate."""
+        label = msgspec.structs.replace(self._label, role="evaluation")
+        checked = self._ask("check", label if record else None)
+        if record:
+            self._commands.evaluate()
+        return checked
+
+    def measure(self, repeat: int) -> Run:
+        """Have the worker measure one window."""
+        run = self._ask("measure", msgspec.structs.replace(self._label, role="variant", repeat=repeat))
+        if run is None:
+            raise MeasurementError(
+                "the worker gave no record", where=self._variant.name, mend="run it again with --resume"
+            )
+        return run
+
+    def close(self) -> None:
+        """Tell the worker that there is no more, and see that it ends."""
+        for pipe in (self._orders, self._answers):
+            with suppress(BrokenPipeError):
+                pipe.close()
+        try:
+            self._child.wait(1.0)
+        except subprocess.TimeoutExpired:
+            end(self._child)
+
+    def _ask(self, do: Literal["prepare", "check", "measure"], label: Label | None) -> Run | None:
+        try:
+            self._send(Order(do=do, label=label))
+            line = self._answers.readline()
+        except BrokenPipeError:
+            line = b""
+        if not line:
+            how, said = self._how_it_ended(), last_line(self._log)
+            record_failure(label or self._label, self._place, how)
+            raise MeasurementError(
+                how if said is None else f"{how}: {said[:160]}",
+                where=self._variant.name,
+                mend="mend that first",
+            )
+        answer = decode_json(line, Answer)
+        if answer.error is not None:
+            raise MeasurementError(answer.error, where=self._variant.name, mend="mend that first")
+        return answer.run
+
+    def _send(self, message: msgspec.Struct) -> None:
+        self._orders.write(msgspec.json.encode(message) + b"\n")
+        self._orders.flush()
+
+    def _how_it_ended(self) -> str:
+        code = self._child.wait()
+        return f"its process was ended by signal {-code}" if code < 0 else f"its process ended with {code}"

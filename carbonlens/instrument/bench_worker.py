@@ -1,0 +1,129 @@
+"""The process in which a bench's function, model or URL does its work.
+
+Started as ``python -m carbonlens.instrument.bench_worker READ WRITE`` with two open
+files: it takes one JSON order a line from the first and answers each with one line on
+the second. Its own output goes where its parent sends it. It ends with its parent.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import BinaryIO, Literal
+
+import msgspec
+
+from carbonlens.domain.bench import Pace, Variant
+from carbonlens.domain.decoding import decode_json
+from carbonlens.domain.run import Run
+from carbonlens.instrument import bench_result
+from carbonlens.instrument.bench_work import Call, Loaded, calls, loaded, settled, told
+from carbonlens.instrument.window import Label, Place, measure
+from carbonlens.metering.recorder import Recorder
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What the worker is to do next.
+
+    Attributes:
+        do: Make ready, check, or measure.
+        label: What the record says; nothing is recorded when ``None``.
+    """
+
+    do: Literal["prepare", "check", "measure"]
+    label: Label | None = None
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """What the worker is told first."""
+
+    variant: Variant
+    pace: Pace
+    place: Place
+    folder: str
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of an order: the record, or what went wrong."""
+
+    run: Run | None = None
+    error: str | None = None
+
+
+class _Worker:
+    def __init__(self, setting: Setting) -> None:
+        self._pace = setting.pace
+        self._place = setting.place
+        self._variant = setting.variant
+        self._work: Loaded = loaded(setting.variant)
+        self._call: Call | None = None
+
+    def obey(self, order: Order) -> Answer:
+        work = {"prepare": self._prepare, "check": self._check, "measure": self._measure}[order.do]
+        try:
+            if order.label is None:
+                work(Recorder(), None)
+                return Answer()
+            return Answer(run=measure(order.label, self._place, work).run)
+        except Exception as error:  # noqa: BLE001  # a variant is anybody's code; its parent tells the user
+            return Answer(error=told(error))
+
+    def close(self) -> None:
+        self._work.close()
+
+    def _prepare(self, recorder: Recorder, run: Run | None) -> None:  # noqa: ARG002  # all orders are alike
+        self._work.prepare()
+
+    def _check(self, recorder: Recorder, run: Run | None) -> None:
+        call = self._call = self._work.load()
+        # The only latency of this run is that of the first call; the warm-up's count nowhere.
+        units, latencies = calls(call, self._variant.units, 0)
+        recorder.add_units(units)
+        recorder.add_latencies(latencies)
+        for _ in range(self._pace.warm_up):
+            recorder.add_units(calls(call, self._variant.units, 0)[0])
+        if run is not None:
+            found = self._work.evaluate()
+            if found is not None:
+                where = str(self._variant.evaluate)
+                bench_result.record({"quality": dict(found)}, recorder, where=where)
+
+    def _measure(self, recorder: Recorder, run: Run | None) -> None:  # noqa: ARG002  # all orders are alike
+        call = self._call
+        if call is None:
+            raise RuntimeError("an arm is checked before it is measured")
+        settled()
+        units, latencies = calls(call, self._variant.units, self._pace.window_s)
+        recorder.add_units(units)
+        recorder.add_latencies(latencies)
+
+
+def serve(orders: BinaryIO, answers: BinaryIO) -> None:
+    """Obey orders until there are no more.
+
+    Args:
+        orders: The setting, then orders, one JSON object a line.
+        answers: Gets one line for each order.
+    """
+    setting = decode_json(orders.readline(), Setting)
+    sys.path.insert(0, setting.folder)
+    os.chdir(setting.folder)
+    worker = _Worker(setting)
+    try:
+        for line in orders:
+            answer = worker.obey(decode_json(line, Order))
+            answers.write(msgspec.json.encode(answer) + b"\n")
+            answers.flush()
+    finally:
+        worker.close()
+
+
+def main() -> None:
+    """Serve the two open files named on the command line."""
+    read, write = map(int, sys.argv[1:3])
+    with os.fdopen(read, "rb") as orders, os.fdopen(write, "wb") as answers:
+        serve(orders, answers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""A measured window around work of our own choosing, as benches and wrappers need it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from carbonlens.domain.run import Run
+from carbonlens.domain.sources import Sources
+from carbonlens.domain.units import Role
+from carbonlens.metering.deposit import Deposit, deposit
+from carbonlens.metering.lineage import process_lineage
+from carbonlens.metering.recorder import Recorder
+from carbonlens.metering.records import new_run, one_line
+from carbonlens.metering.sensors.discovery import watch
+from carbonlens.metering.session import Session
+from carbonlens.metering.wording import error_kind
+
+Work = Callable[[Recorder, Run], None]
+"""Gets where to say what was done, and the record so far."""
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where windows are measured and recorded.
+
+    Attributes:
+        ledger: Folder of the records.
+        sources: What the user declared.
+    """
+
+    ledger: str
+    sources: Sources
+
+
+class Label(msgspec.Struct, frozen=True, kw_only=True):
+    """What the record of a window says of the work.
+
+    Attributes:
+        repeat: Number of the round, from 1.
+        tags: Labels, for example of the series it belongs to.
+    """
+
+    step: str
+    study: str
+    role: Role
+    unit: str | None = None
+    workload: str | None = None
+    repeat: int | None = None
+    job_id: str | None = None
+    tags: dict[str, str] = {}  # a frozen record's default is never mutated
+
+
+def measure(label: Label, place: Place, work: Work, *, of_children: bool = False) -> Deposit:
+    """Measure a piece of work as one run.
+
+    Args:
+        label: What the record says.
+        place: Where it is recorded.
+        work: What to measure.
+        of_children: The work is done by child processes, so that this one's own
+            CPU time is none of it.
+
+    Raises:
+        Exception: Whatever ``work`` raises, after the run was recorded as failed.
+    """
+    run = _begun(label)
+    recorder = Recorder()
+    seen = watch(of_children=of_children, sources=place.sources)
+    session = Session(run, seen, Path(place.ledger), recorder=recorder)
+    for note in seen.findings:
+        session.note(note)
+    session.start()
+    try:
+        work(recorder, run)
+    except BaseException as error:
+        session.finish("failed", error=error_kind(error))
+        raise
+    return session.finish()
+
+
+def record_failure(label: Label, place: Place, what: str) -> None:
+    """Record work whose process died before it could do so itself: nothing is known of its energy.
+
+    Args:
+        label: What the record says.
+        place: Where it is recorded.
+        what: How it died.
+    """
+    run = msgspec.structs.replace(_begun(label), status="failed", error=one_line(what))
+    deposit(run, Path(place.ledger))
+
+
+def _begun(label: Label) -> Run:
+    return msgspec.structs.replace(
+        new_run("bench"),
+        parent_run_id=process_lineage().parent(),
+        step=label.step,
+        study=label.study,
+        role=label.role,
+        unit=label.unit,
+        workload=label.workload,
+        repeat=label.repeat,
+        job_id=label.job_id,
+        tags=label.tags,
+    )

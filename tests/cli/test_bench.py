@@ -1,0 +1,248 @@
+"""``bench`` as users run it: two scripts, a bench file, failures, Ctrl-C and going on."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+WORK = """
+import hashlib, time
+
+def heavy(data=b"x" * 2000):
+    for _ in range(60):
+        hashlib.sha256(data).digest()
+    return 60
+
+def light(data=b"x" * 2000):
+    for _ in range(15):
+        hashlib.sha256(data).digest()
+    return 60
+
+def data():
+    return b"y" * 2000
+
+def quality(*_):
+    return {"accuracy": {"outcomes": [1] * 95 + [0] * 5}}
+
+def broken(*_):
+    raise ValueError("no such layer")
+
+def dies(*_):
+    import os, signal
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+HEAD = '[bench]\nname = "hash"\nunit = "digest"\nwindow_s = 0.03\nmost_rounds = 10\n'
+
+
+def variant(name, **fields):
+    lines = [f"{k} = {json.dumps(v)}" for k, v in {"name": name, **fields}.items()]
+    return "[[variant]]\n" + "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def folder(shell, tmp_path):
+    (tmp_path / "work.py").write_text(WORK)
+    return tmp_path
+
+
+def python(code):
+    return f'{sys.executable} -c "{code}"'
+
+
+SPIN = "import hashlib; [hashlib.sha256(b'x' * 2000).digest() for _ in range({})]"
+
+
+def test_two_commands_to_a_comparison_and_a_page(shell, folder):
+    found = shell.json(
+        *("bench", "--baseline", python(SPIN.format(20_000)), "--candidate", python(SPIN.format(2_000))),
+        *("--units", 20_000, "--unit", "digest", "--window", 0.02, "--rounds", 10, "--report", "out"),
+    )
+    step = found["comparison"]["steps"][0]
+    assert found["rounds"] == 10
+    assert step["vs_baseline"]["ratio"]["value"] < 1
+    assert step["verdict"] in ("better", "inconclusive")
+    assert (folder / "out" / "report.html").is_file()
+    assert (folder / "out" / "report.pdf").read_bytes().startswith(b"%PDF")
+    # The study is kept, so that the ledger's other commands know it.
+    again = shell.json("compare", "--study", found["study"])
+    assert again["steps"][0]["vs_baseline"] == step["vs_baseline"]
+    assert {r["unit"] for r in shell.json("runs")["runs"]} == {"digest"}
+
+
+def test_functions_with_effort_quality_and_gate(shell, folder):
+    spec = folder / "bench.toml"
+    spec.write_text(
+        HEAD
+        + variant("heavy", callable="work:heavy", evaluate="work:quality")
+        + variant("light", callable="work:light", prepare="work:data", evaluate="work:quality")
+        + '[[gate]]\nname = "acc"\nmetric = "accuracy"\nkind = "max_loss"\nlimit = 0.2\n'
+    )
+    found = shell.json("bench", spec)
+    step = found["comparison"]["steps"][0]
+    assert (step["step"], step["verdict"], step["decision"]) == ("light", "better", "adopt")
+    assert step["gates"][0]["outcome"] == "pass"
+    assert found["comparison"]["break_even"]
+
+
+def test_a_variant_that_fails_its_gate_is_not_adopted(shell, folder):
+    spec = folder / "bench.toml"
+    spec.write_text(
+        HEAD
+        + variant("heavy", callable="work:heavy", evaluate="work:quality")
+        + variant(
+            "light", callable="work:light", evaluate=[sys.executable, "-c", "print('{\"accuracy\": 0.1}')"]
+        )
+        + '[[gate]]\nname = "acc"\nmetric = "accuracy"\nkind = "min_value"\nlimit = 0.5\n'
+    )
+    step = shell.json("bench", spec)["comparison"]["steps"][0]
+    assert step["gates"][0]["outcome"] == "undetermined"  # one number without its n
+    assert step["decision"] != "adopt"
+
+
+BAD = {
+    "raises": ({"callable": "work:broken"}, "no such layer"),
+    "no-function": ({"callable": "work:nothing"}, "cannot be loaded"),
+    "no-module": ({"callable": "nowhere:f"}, "cannot be loaded"),
+    "killed": ({"callable": "work:dies"}, "signal 9"),
+    "not-found": ({"command": "no-such-program", "units": 1}, "127"),
+    "not-executable": ({"command": "/etc/hostname", "units": 1}, "126"),
+    "exit-code": ({"command": "false", "units": 1}, "exit code 1"),
+    "no-model": ({"onnx": "none.onnx"}, "none.onnx"),
+    "no-server": ({"url": "http://127.0.0.1:9/", "serve": "true"}, "server"),
+}
+
+
+def test_variants_that_fail_are_told_and_the_others_are_measured(shell, folder):
+    spec = folder / "bench.toml"
+    bad = "".join(variant(name, measured_on="heavy", **fields) for name, (fields, _) in BAD.items())
+    spec.write_text(
+        HEAD + variant("heavy", callable="work:heavy") + variant("light", callable="work:light") + bad
+    )
+    found = shell.json("bench", spec, code=3)
+    assert found["failed"].keys() == BAD.keys()
+    for name, (_, said) in BAD.items():
+        assert said in found["failed"][name]
+    status = {s["step"]: s["status"] for s in found["comparison"]["steps"]}
+    assert status == {"light": "accepted", **dict.fromkeys(BAD, "failed")}
+
+
+def test_a_baseline_that_fails_ends_it(shell, folder):
+    spec = folder / "bench.toml"
+    spec.write_text(HEAD + variant("bad", callable="work:broken") + variant("light", callable="work:light"))
+    done = shell("bench", spec, code=3)
+    assert "no such layer" in done.stderr
+    assert done.stdout == ""
+
+
+def test_each_bench_is_a_study_of_its_own(shell, folder):
+    spec = folder / "bench.toml"
+    spec.write_text(HEAD + variant("heavy", callable="work:heavy") + variant("light", callable="work:light"))
+    assert [shell.json("bench", spec)["study"] for _ in range(2)] == ["hash", "hash-2"]
+
+
+def test_what_a_command_says_of_itself_is_taken(shell, folder):
+    code = (
+        "import json, os; open(os.environ['CARBONLENS_RESULT'], 'w').write(json.dumps("
+        "{'units': 7, 'latencies_ms': [1.0, 2.0], 'quality': {'accuracy': 0.9}}))"
+    )
+    spec = folder / "bench.toml"
+    command = [sys.executable, "-c", code]
+    spec.write_text(HEAD + variant("a", command=command, units=1) + variant("b", command=command, units=1))
+    found = shell.json("bench", spec)
+    runs = [r for r in shell.json("runs")["runs"] if r["step"] == "a"]
+    assert all(float(r["units"]) % 7 == 0 for r in runs if r["units"])
+    assert found["comparison"]["steps"][0]["energy_per_unit_j"]["value"] > 0
+
+
+def test_a_server_is_measured_with_its_requests(shell, folder):
+    server = """
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        sum(range(int(sys.argv[2])))
+        self.send_response(200); self.send_header("Content-Length", "2"); self.end_headers()
+        self.wfile.write(b"ok")
+    def log_message(self, *_): pass
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+    (folder / "server.py").write_text(server)
+    first, second = free_ports(2)
+    spec = folder / "bench.toml"
+    spec.write_text(
+        HEAD
+        + variant(
+            "slow",
+            url=f"http://127.0.0.1:{first}/",
+            serve=[sys.executable, "server.py", str(first), "900000"],
+        )
+        + variant(
+            "fast", url=f"http://127.0.0.1:{second}/", serve=[sys.executable, "server.py", str(second), "9"]
+        )
+    )
+    found = shell.json("bench", spec)
+    assert found["comparison"]["steps"][0]["verdict"] == "better"
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", first), timeout=2)
+
+
+def free_ports(n):
+    open_ = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
+    ports = [s.getsockname()[1] for s in open_]
+    for s in open_:
+        s.close()
+    return ports
+
+
+def test_ctrl_c_keeps_finished_rounds_and_resume_goes_on(shell, folder):
+    spec = folder / "bench.toml"
+    spec.write_text(
+        HEAD.replace("0.03", "0.3").replace("= 10", "= 12")
+        + variant("heavy", callable="work:heavy")
+        + variant("light", callable="work:light")
+    )
+    command = [sys.executable, "-m", "carbonlens.cli.main", "bench", str(spec), "--json"]
+    process = subprocess.Popen(
+        command, cwd=folder, env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if sum(1 for _ in folder.glob(".carbonlens/runs/*/*.json")) >= 8:
+            break
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    first = json.loads(out)
+    assert first["ended"] == "interrupted"
+    assert 1 <= first["rounds"] < 12
+    assert "CL166" in [f["code"] for f in first["comparison"]["findings"]]
+    second = shell.json("bench", spec, "--resume")
+    assert (second["study"], second["rounds"]) == (first["study"], 12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "--baseline"),
+        (["--baseline", "true"], "--units"),
+        (["--baseline", "true", "--units", "1"], "--candidate"),
+        (["--baseline", "true", "--candidate", "true", "--units", "0"], "positive"),
+        (["--baseline", "true", "--candidate", "tru'e", "--units", "1"], "quote"),
+        (["--baseline", "true", "--candidate", "true", "--units", "1", "--rounds", "3"], "stop rule"),
+        (["--baseline", "true", "--candidate", "true", "--units", "1", "--half-width", "0"], "stop rule"),
+        (["--baseline", "true", "--candidate", "true", "--units", "1", "--window", "nan"], "window_s"),
+        (["--baseline", "true", "--candidate", "true", "--units", "1", "--resume"], "series"),
+        (["none.toml"], "none.toml"),
+        (["none.toml", "--baseline", "true"], "both"),
+    ],
+)
+def test_a_wrong_request_is_refused_before_any_work(shell, arguments, said):
+    done = shell("bench", *arguments, code=3 if arguments == ["none.toml"] else 2)
+    assert said in done.stderr
+    assert done.stdout == ""

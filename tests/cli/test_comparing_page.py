@@ -1,0 +1,50 @@
+"""Every block of docs/comparing.md is what the program reads and prints."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from carbonlens.compare.noise import CLOCK_GAP, LOAD_RATIO, STEAL_SHARE, THROTTLED_SHARE
+from carbonlens.compare.stopping import StopRule
+from carbonlens.domain.study import SHORT_METRICS
+from carbonlens.inventory import study_file
+
+PAGE = (Path(__file__).parents[2] / "docs" / "comparing.md").read_text("utf-8")
+BLOCKS = dict(re.findall(r"<!-- example: ([\w.]+) -->\n```\w*\n(.*?)```", PAGE, re.DOTALL))
+
+
+def test_no_block_is_left_out():
+    assert len(BLOCKS) == PAGE.count("```") // 2
+    assert set(BLOCKS) == {"runs.csv", "compare", "study.toml", "check", "plan"}
+
+
+def run_block(shell, name):
+    """Run the commands of a block; what the last one prints must stand below it."""
+    lines = BLOCKS[name].splitlines()
+    commands = [line.removeprefix("$ carbonlens ") for line in lines if line.startswith("$ ")]
+    done = [shell(*shlex.split(command)) for command in commands][-1]
+    assert done.stdout.splitlines() == [line for line in lines if not line.startswith("$ ")]
+
+
+@pytest.mark.slow
+def test_the_commands_print_what_stands_below_them(shell):
+    (shell.folder / "runs.csv").write_text(BLOCKS["runs.csv"], "utf-8")
+    for name in ("compare", "check", "plan"):
+        run_block(shell, name)
+
+
+def test_the_study_file_is_one(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(BLOCKS["study.toml"], "utf-8")
+    study, _ = study_file.load(file)
+    assert [(g.metric, g.kind) for g in study.gates] == [("match", "min_retention"), ("power_w", "max_ratio")]
+    assert study.per_day == pytest.approx(2e9 / 365.2425)
+
+
+def test_the_numbers_in_the_text_are_those_of_the_program():
+    assert {STEAL_SHARE, THROTTLED_SHARE, CLOCK_GAP} == {0.10, 0.15}
+    assert LOAD_RATIO == 2.0
+    assert StopRule().least == 8
+    assert [name for name in SHORT_METRICS if name != "latency" and f"`{name}`" not in PAGE] == []

@@ -1,0 +1,138 @@
+"""The engine of a bench: rounds, stopping, failing arms, Ctrl-C, resuming."""
+
+import os
+import signal
+
+import pytest
+
+from carbonlens.compare.study import compare_study
+from carbonlens.domain.factor import Vector
+from carbonlens.errors import MeasurementError
+from carbonlens.instrument.bench import run_bench
+from carbonlens.instrument.progress import Silent
+from tests.instrument.synthetic import PLACE, Machine, bench_of, opener
+
+LEVELS = {"a": 10.0, "b": 10.0, "c": 5.0}
+
+
+def go(tmp_path, machine, bench, *, levels=LEVELS, fails=None, done=(), progress=None):
+    open_arm, kept = opener(machine, levels, fails)
+    result = run_bench(
+        bench, PLACE, scratch=tmp_path, progress=progress or Silent(), done=done, open_arm=open_arm
+    )
+    assert all(arm.closed for arm in kept.arms)
+    return result
+
+
+def rounds_of(machine):
+    return [(r.step, r.repeat) for r in machine.runs if r.role == "variant"]
+
+
+def test_arms_take_turns_and_mirror_every_second_round(tmp_path):
+    machine = Machine(1)
+    go(tmp_path, machine, bench_of(("a", "b", "c"), most=10))
+    measured = rounds_of(machine)
+    assert [r for _, r in measured] == [n for n in range(1, 11) for _ in range(3)]
+    orders = [[s for s, r in measured if r == n] for n in range(1, 11)]
+    assert all(second == first[::-1] for first, second in zip(orders[::2], orders[1::2], strict=True))
+
+
+def test_it_stops_when_the_intervals_are_narrow_and_never_before_ten_rounds(tmp_path):
+    quiet = go(tmp_path, Machine(2, cv=0.0005), bench_of(("a", "b", "c")))
+    assert (quiet.ended, quiet.rounds) == ("narrow_enough", 10)
+    noisy = go(tmp_path, Machine(2, cv=0.02), bench_of(("a", "b", "c")))
+    assert (noisy.ended, noisy.rounds) == ("most_rounds", 40)
+    assert noisy.half_width > 0.01 > quiet.half_width
+
+
+def test_the_number_of_rounds_does_not_depend_on_the_saving(tmp_path):
+    counts = {
+        go(tmp_path, Machine(5), bench_of(("a", "b")), levels={"a": 10.0, "b": level}).rounds
+        for level in (5.0, 9.9, 10.0, 11.0, 30.0)
+    }
+    assert len(counts) == 1
+
+
+def test_the_budget_ends_it_but_not_before_the_least_rounds(tmp_path):
+    result = go(tmp_path, Machine(3, cv=0.05), bench_of(("a", "b"), budget_s=1e-9))
+    assert (result.ended, result.rounds) == ("budget", 10)
+
+
+@pytest.mark.parametrize("when", ["prepare", "check", 3])
+def test_an_arm_that_fails_leaves_and_the_others_go_on(tmp_path, when):
+    machine = Machine(4)
+    result = go(tmp_path, machine, bench_of(("a", "b", "c"), most=12), fails={"b": when})
+    assert set(result.failed) == {"b"}
+    assert "went wrong" in result.failed["b"]
+    assert {r for s, r in rounds_of(machine) if s == "c"} == set(range(1, result.rounds + 1))
+    tried = [what for name, what in machine.calls if name == "b"]
+    assert tried.count("measure") == (3 if when == 3 else 0)
+
+
+@pytest.mark.parametrize("when", ["prepare", "check", 3])
+def test_without_a_baseline_there_is_nothing_to_compare(tmp_path, when):
+    with pytest.raises(MeasurementError, match="went wrong"):
+        go(tmp_path, Machine(4), bench_of(("a", "b")), fails={"a": when})
+
+
+def test_with_the_baseline_alone_it_ends(tmp_path):
+    assert go(tmp_path, Machine(4), bench_of(("a", "b")), fails={"b": 2}).ended == "nothing_left"
+
+
+class Interrupting(Silent):
+    """Sends Ctrl-C after some rounds."""
+
+    def __init__(self, after):
+        self.left, self.phase = after, None
+
+    def start(self, total, label):
+        self.phase = label
+
+    def advance(self):
+        if self.phase == "Measuring":
+            self.left -= 1
+            if self.left == 0:
+                os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_keeps_finished_rounds_and_resume_goes_on_with_the_next(tmp_path):
+    machine = Machine(6, cv=0.03)
+    bench = bench_of(("a", "b"), most=12)
+    first = go(tmp_path, machine, bench, progress=Interrupting(4))
+    assert (first.ended, first.rounds) == ("interrupted", 4)
+    before = list(machine.runs)
+    second = go(tmp_path, machine, bench, done=before)
+    assert (second.ended, second.rounds) == ("most_rounds", 12)
+    repeats = [r.repeat for r in machine.runs if r.role == "variant" and r.step == "a"]
+    assert repeats == list(range(1, 13))
+    assert sum(r.role in ("effort", "evaluation") for r in machine.runs) == 4
+    # What a function made lived in a process that is gone: it is made again, and not recorded again.
+    assert [c for c in machine.calls if c[1] == "prepare"] == [("a", "prepare"), ("b", "prepare")] * 2
+
+
+def test_resuming_what_is_complete_measures_nothing_more(tmp_path):
+    machine = Machine(7, cv=0.0005)
+    bench = bench_of(("a", "b"))
+    go(tmp_path, machine, bench)
+    before = len(machine.runs)
+    again = go(tmp_path, machine, bench, done=tuple(machine.runs))
+    assert (again.rounds, again.ended, len(machine.runs)) == (10, "narrow_enough", before)
+
+
+def verdicts(tmp_path, level, seeds):
+    found = []
+    for seed in seeds:
+        machine, bench = Machine(seed), bench_of(("a", "b"))
+        go(tmp_path, machine, bench, levels={"a": 10.0, "b": level})
+        found.append(compare_study(bench.study, machine.runs, Vector(), {}).steps[0].verdict)
+    return found
+
+
+def test_two_identical_variants_are_not_told_apart(tmp_path):
+    found = verdicts(tmp_path, 10.0, range(100))
+    assert sum(v in ("same", "inconclusive") for v in found) >= 95
+
+
+def test_one_that_takes_a_tenth_more_is_worse(tmp_path):
+    found = verdicts(tmp_path, 11.0, range(100, 140))
+    assert sum(v == "worse" for v in found) >= 36

@@ -1,0 +1,63 @@
+"""What a command says of its own work."""
+
+import pytest
+
+from carbonlens.errors import MeasurementError
+from carbonlens.instrument import bench_result
+from carbonlens.metering.recorder import Recorder
+
+
+def recorded(text):
+    recorder = Recorder()
+    told = bench_result.record(bench_result.parse(text, "here"), recorder, where="here")
+    return told, recorder.final_facts(lambda outcomes: f"{sum(outcomes)} of {len(outcomes)}")
+
+
+def test_all_keys():
+    text = """{"units": 20000, "latencies_ms": [1, 2, 3],
+               "quality": {"accuracy": {"outcomes": [1, 1, 0]}, "loss": {"value": 0.5, "n": 10,
+               "higher_is_better": false}}}"""
+    told, facts = recorded(text)
+    assert told
+    assert facts.units == 20000
+    assert facts.latency.n == 3
+    by_name = {q.name: q for q in facts.quality}
+    assert (by_name["accuracy"].n, by_name["accuracy"].outcomes_sha256) == (3, "2 of 3")
+    assert (by_name["loss"].value, by_name["loss"].higher_is_better) == (0.5, False)
+
+
+def test_qualities_alone():
+    told, facts = recorded('{"accuracy": 0.97}')
+    assert not told
+    assert facts.quality[0].value == 0.97
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "accuracy: 0.97",
+        "[1]",
+        "3",
+        '{"quality": 3}',
+        '{"accuracy": "high"}',
+        '{"accuracy": true}',
+        "\xff",
+    ],
+)
+def test_anything_else_is_refused_with_a_mend(text):
+    with pytest.raises(MeasurementError) as refused:
+        recorded(text)
+    assert "accuracy" in refused.value.mend
+
+
+def test_a_file_that_was_not_written_says_nothing(tmp_path):
+    assert bench_result.read(tmp_path / "none") == {}
+    (tmp_path / "empty").touch()
+    assert bench_result.read(tmp_path / "empty") == {}
+
+
+@pytest.mark.parametrize("latencies", ['"x"', "[null]", "3"])
+def test_wrong_latencies_are_a_finding(latencies):
+    _, facts = recorded(f'{{"latencies_ms": {latencies}}}')
+    assert facts.findings
