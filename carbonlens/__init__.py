@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from carbonlens.app.compare import compare as compare
     from carbonlens.app.report import report as report
-    from carbonlens.app.track import track as track
     from carbonlens.errors import CarbonlensError as CarbonlensError
+    from carbonlens.instrument.track import track as track
     from carbonlens.ledger.store import Ledger as Ledger
 
 from carbonlens._version import __version__ as __version__
 
 _PUBLIC = {
-    "track": "carbonlens.app.track",
+    "track": "carbonlens.instrument.track",
     "compare": "carbonlens.app.compare",
     "report": "carbonlens.app.report",
     "Ledger": "carbonlens.ledger.store",

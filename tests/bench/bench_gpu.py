@@ -14,6 +14,7 @@ import random
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,16 +54,26 @@ class Load:
             self.call()
         one_ms = (time.perf_counter() - begin) / 20 * 1e3
         self.products = max(1, round(ms / one_ms))
-        # Some 10 ms each: a driver queues a thousand, and waits with the next.
-        self.big = torch.randn(16384, 16384, device="cuda", dtype=torch.bfloat16)
-        self.big_out = torch.empty_like(self.big)
-        torch.mm(self.big, self.big, out=self.big_out)
+        self._graph = self._recorded()
+
+    def _recorded(self) -> Any:
+        """Return some 50 ms of the same products as one CUDA graph: a driver queues a thousand, and waits."""
+        torch = self._torch
+        begin = time.perf_counter()
+        self.call()
+        one_s = (time.perf_counter() - begin) / self.products
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(max(1, round(0.05 / one_s))):
+                torch.mm(self.a, self.a, out=self.out)
+        graph.replay()
         torch.cuda.synchronize()
         begin = time.perf_counter()
-        for _ in range(20):
-            torch.mm(self.big, self.big, out=self.big_out)
+        for _ in range(10):
+            graph.replay()
         torch.cuda.synchronize()
-        self.one_s = (time.perf_counter() - begin) / 20
+        self.one_s = (time.perf_counter() - begin) / 10
+        return graph
 
     def call(self) -> None:
         """Do the work once and wait for it."""
@@ -70,14 +81,29 @@ class Load:
             self._torch.mm(self.a, self.a, out=self.out)
         self._torch.cuda.synchronize()
 
-    def queue(self, seconds: float) -> None:
-        """Hand the GPU work for some time and return at once."""
-        for _ in range(round(seconds / self.one_s)):
-            self._torch.mm(self.big, self.big, out=self.big_out)
+    @contextmanager
+    def steady(self) -> Iterator[list[int]]:
+        """Keep the GPU busy without a pause within the block; the list holds how often it was asked to."""
+        asked: list[int] = []
+        ended = threading.Event()
 
-    def wait(self) -> None:
-        """Wait for what was queued."""
-        self._torch.cuda.synchronize()
+        def keep() -> None:
+            events = [self._torch.cuda.Event() for _ in range(2)]
+            while not ended.is_set():
+                # One is always waiting while another runs.
+                self._graph.replay()
+                events[len(asked) % 2].record()
+                asked.append(1)
+                events[len(asked) % 2].synchronize()
+
+        thread = threading.Thread(target=keep)
+        thread.start()
+        try:
+            yield asked
+        finally:
+            ended.set()
+            thread.join()
+            self._torch.cuda.synchronize()
 
     def run(self, seconds: float) -> int:
         """Repeat for some time; return how often."""
@@ -162,22 +188,31 @@ def agreement(gpu: Gpu, load: Load) -> None:
     """Print how far counter and integrated power are apart under steady load."""
     load.run(8)
     for seconds, target in ((5.0, 1.0), (2.0, 3.0)):
-        apart = []
+        apart, shares, bounds, held = [], [], [], 0
         for _ in range(6):
-            # Queued ahead, so that the load is steady over the edges of the window too.
-            load.queue(seconds + 1.2)
-            time.sleep(0.6)
-            with gpu.window() as sealed:
-                time.sleep(seconds)
-            load.wait()
+            # Begun before and ended after, so that the load is steady over the edges too.
+            with load.steady() as asked:
+                time.sleep(1.0)
+                before, begin = len(asked), time.perf_counter()
+                with gpu.window() as sealed:
+                    time.sleep(seconds)
+                shares.append((len(asked) - before) * load.one_s / (time.perf_counter() - begin))
             found = gpu_readings(sealed[0])
             apart.append(float(found["C"].energy_j) / float(found["B"].energy_j) - 1)
+            power, counter = found["C"].estimate, found["B"].estimate
+            held += (power.low or 0) <= (counter.high or math.inf) and (counter.low or 0) <= (
+                power.high or math.inf
+            )
+            bounds += [f"{r.grade} {r.covered_s:.2f} s" for r in found.values() if r.state != "known"]
         worst = max(map(abs, apart)) * 100
         mean = statistics.mean(apart) * 100
         say(
             f"{f'power against counter, steady, {seconds:g} s [within {target:g} %]':52}"
             f"{mean:+8.2f} %    worst {worst:.2f} %"
         )
+        said = ", ".join(f"{x * 100:+.2f}" for x in apart)
+        say(f"    each in %: {said}; the GPU was busy for {min(shares) * 100:.0f} % of each")
+        say(f"    intervals of both overlap in {held} of {len(apart)}; lower bounds: {bounds or 'none'}")
 
 
 def repeatability(gpu: Gpu) -> None:

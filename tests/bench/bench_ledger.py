@@ -116,7 +116,7 @@ def make_runs(folder: Path, runs: int, groups: int = 5000) -> None:
 
 def ours(folder: Path, *, intervals: bool) -> tuple[int, Decimal]:
     """Sum energy, emissions and cost per team, model and fiscal quarter through the ledger's view."""
-    from carbonlens.ledger import queries, rates
+    from carbonlens.ledger import amounts, queries, rates
     from carbonlens.ledger.frames import View
 
     with View(folder / "ledger") as view:
@@ -127,8 +127,8 @@ def ours(folder: Path, *, intervals: bool) -> tuple[int, Decimal]:
         ]
         parts = queries.labelled(queries.roots(view.parts, view.orphans), BY, view.calendar(CALENDAR))
         parts = queries.rated(parts, given)
-        amounts = [queries.ENERGY, queries.EMISSIONS, queries.COST]
-        rows = view.rows(queries.totals(parts, BY, amounts, intervals=intervals))
+        summed = [amounts.ENERGY, amounts.EMISSIONS, amounts.COST]
+        rows = view.rows(queries.totals(parts, BY, summed, intervals=intervals))
     return len(rows), sum((r["value_emissions"] for r in rows), Decimal(0))
 
 

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,12 @@ BLOCK_S = 0.3
 LOOP_S = 40.0
 TOUCH_S = 30e-6
 """CPU time of other threads from which a step is taken as shared with the tool."""
+
+STAND_IN = Path(__file__).parent / "stand_in"
+"""Holds a module ``pynvml`` with GPUs that cost the tools nothing but their own work."""
+
+AGED_S, PART_S, PARTS = 10.0, 3.0, 5
+"""Sampling is measured after some seconds, as the median of so many parts."""
 
 NEAR = 15
 CYCLES = 20
@@ -68,6 +75,49 @@ def tool(name):
         yield
         monitor.end_window("bench")
     return window
+"""
+
+SAMPLER = """
+import threading
+def nvidia():
+    "Return a session that reads the stand-in's GPUs as it would read real ones."
+    from pathlib import Path
+    from carbonlens.metering.devices.nvidia import VisibleGpus
+    from carbonlens.metering.records import new_run
+    from carbonlens.metering.sensors.cpu_model import CpuModelSensor
+    from carbonlens.metering.sensors.discovery import Watch
+    from carbonlens.metering.sensors.nvml import NvmlEnergySensor, NvmlPowerSensor
+    from carbonlens.metering.sensors.nvml_use import NvmlUseSensor
+    from carbonlens.metering.sensors.ram_model import RamModelSensor
+    from carbonlens.metering.session import Session
+    gpus = VisibleGpus()
+    sensors = [NvmlEnergySensor(gpus), NvmlPowerSensor(gpus), NvmlUseSensor(gpus)]
+    sensors = [*sensors, CpuModelSensor(), RamModelSensor()]
+    probes = [sensor.probe() for sensor in sensors]
+    assert all(probe.usable for probe in probes), probes
+    return Session(new_run("bench"), Watch(tuple(sensors)), Path(tempfile.mkdtemp()))
+def session():
+    if not int(os.environ["STAND_IN_GPUS"]):
+        from carbonlens import track
+        return track("bench", ledger=tempfile.mkdtemp())
+    one = nvidia()
+    one.start()
+    return contextlib.closing(SimpleNamespace(close=one.finish))
+from types import SimpleNamespace
+name, age_s, part_s, parts = sys.argv[1], *map(float, sys.argv[2:])
+with session() if name == "carbonlens" else tool(name)():
+    clocks = [time.CLOCK_PROCESS_CPUTIME_ID]
+    threads = [t for t in threading.enumerate() if t.name == "carbonlens-sampler"]
+    clocks += [time.pthread_getcpuclockid(t.ident) for t in threads]
+    time.sleep(age_s)
+    shares = []
+    for _ in range(int(parts)):
+        before, begin = [time.clock_gettime(c) for c in clocks], time.perf_counter()
+        time.sleep(part_s)
+        took = time.perf_counter() - begin
+        shares.append([(time.clock_gettime(c) - b) / took for c, b in zip(clocks, before)])
+print(json.dumps([statistics.median(s) for s in zip(*shares)]))
+os._exit(0)
 """
 
 IDLE = """
@@ -155,10 +205,10 @@ with make():
 """
 
 
-def child(code: str, *arguments: object) -> subprocess.Popen[str]:
+def child(code: str, *arguments: object, **variables: str) -> subprocess.Popen[str]:
     """Start one measurement in a process and a state folder of its own."""
     folder = tempfile.mkdtemp()
-    environ = {**os.environ, "XDG_STATE_HOME": folder, "OMP_NUM_THREADS": "1"}
+    environ = {**os.environ, "XDG_STATE_HOME": folder, "OMP_NUM_THREADS": "1", **variables}
     for name in ("CARBONLENS_LEDGER", "CARBONLENS_RUN_ID"):
         environ.pop(name, None)
     command = [sys.executable, "-c", TOOLS + code, *map(str, arguments)]
@@ -210,6 +260,26 @@ def idle() -> None:
         )
     found = told(old)
     line(f"carbonlens: the same, {AGE_S:g} s old", f"{found['share']:8.3%}", "<= 0.5 %")
+
+
+def sampler() -> None:
+    """Print the CPU time of sampling, without a GPU, with one and with eight that are stood in for.
+
+    In CPU time, after ten seconds: that of all the tool's threads, and of the sampler's alone.
+    """
+    places = {
+        name: os.pathsep.join(p for p in (str(STAND_IN), os.environ.get(name)) if p)
+        for name in ("PYTHONPATH", "PATH")
+    }
+    for gpus in (0, 1, 8):
+        for name in ("carbonlens", "codecarbon_1s", "codecarbon_10hz", "zeus"):
+            found = told(child(SAMPLER, name, AGED_S, PART_S, PARTS, STAND_IN_GPUS=str(gpus), **places))
+            what = f"{name}: CPU of sampling, {gpus} GPUs stood in for"
+            if isinstance(found, str):
+                line(what, f"not measured: {found[:80]}")
+                continue
+            alone = f"   sampler's thread {found[1]:.3%}" if len(found) > 1 else ""
+            line(what, f"{found[0]:8.3%}{alone}", "<= 0.5 %" if name == "carbonlens" else "")
 
 
 def cycles() -> None:
@@ -280,7 +350,7 @@ def steps() -> None:
             )
 
 
-def print_table(parts: Sequence[Callable[[], None]] = (idle, cycles, steps)) -> None:
+def print_table(parts: Sequence[Callable[[], None]] = (idle, sampler, cycles, steps)) -> None:
     """Print all of it."""
     print(f"\nload before: {load()}, {os.cpu_count()} cores, Python {sys.version.split()[0]}")
     for part in parts:
@@ -295,5 +365,5 @@ def test_print_overhead():
 
 
 if __name__ == "__main__":
-    chosen = [f for f in (idle, cycles, steps) if f.__name__ in sys.argv[1:]]
-    print_table(chosen or (idle, cycles, steps))
+    chosen = [f for f in (idle, sampler, cycles, steps) if f.__name__ in sys.argv[1:]]
+    print_table(chosen or (idle, sampler, cycles, steps))

@@ -39,7 +39,7 @@ def imports() -> None:
     """Print import times above bare Python."""
     bare = python_ms("pass")
     print(f"{'bare Python':44}{bare:8.1f} ms")
-    for code in ("import carbonlens", "import msgspec", "import carbonlens.app.track"):
+    for code in ("import carbonlens", "import msgspec", "import carbonlens.instrument.track"):
         print(f"{code + ' (above bare)':44}{python_ms(code) - bare:8.1f} ms")
 
 
