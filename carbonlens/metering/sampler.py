@@ -21,7 +21,6 @@ SYNC_S: Final = 5.0
 _IDLE_S: Final = 10.0
 _SHORTEST_WAIT_S: Final = 0.005
 _LONGEST_WAIT_S: Final = 0.5
-"""A session that is added meanwhile is looked at no later than this."""
 
 
 class Sampled(Protocol):
@@ -64,6 +63,7 @@ class Sampler:
         self._lock = threading.Lock()
         self._entries: dict[int, _Entry] = {}
         self._thread: threading.Thread | None = None
+        self._added = threading.Event()
 
     def add(self, session: Sampled) -> None:
         """Look at a session from now on."""
@@ -71,6 +71,8 @@ class Sampler:
             self._entries[id(session)] = _Entry(session, time.monotonic())
             if self._thread is None or not self._thread.is_alive():
                 self._thread = start_beside(self._loop, "carbonlens-sampler")
+        # One that slept on would leave the start of the window without power readings.
+        self._added.set()
 
     def remove(self, session: Sampled) -> None:
         """Look at a session no more; one look may still be under way."""
@@ -102,7 +104,9 @@ class Sampler:
                     entry.sync_due = now + SYNC_S
                     _alone(entry.session.sync)
             soonest = min([entry.due for entry in entries], default=now + _LONGEST_WAIT_S)
-            time.sleep(min(max(soonest - time.monotonic(), _SHORTEST_WAIT_S), _LONGEST_WAIT_S))
+            wait_s = min(max(soonest - time.monotonic(), _SHORTEST_WAIT_S), _LONGEST_WAIT_S)
+            if self._added.wait(wait_s):
+                self._added.clear()
 
     @staticmethod
     def _next(entry: _Entry, now: float) -> float:

@@ -76,6 +76,25 @@ def test_overlapping_sessions_share_one_thread():
     assert one.samples == seen
 
 
+def test_a_window_that_begins_while_the_thread_rests_is_looked_at_on_its_own_beat():
+    """Else power has a hole at the start of every window but the first."""
+
+    def first_look_s():
+        sampler, one, two = Sampler(), Counted(), Counted()
+        sampler.add(one)
+        wait_until(lambda: one.samples)
+        sampler.remove(one)
+        time.sleep(2 * FAST_S)  # the thread has gone to rest
+        begin = time.monotonic()
+        sampler.add(two)
+        while not two.samples:
+            time.sleep(0.001)
+        sampler.remove(two)
+        return time.monotonic() - begin
+
+    assert min(first_look_s() for _ in range(4)) < 2 * FAST_S
+
+
 def test_looks_keep_the_beat_of_ten_a_second():
     sampler, one = Sampler(), Counted()
     sampler.add(one)
