@@ -128,7 +128,7 @@ def bucket():
     before = {k: os.environ.get(k) for k in names}
     os.environ.update(names)
     try:
-        for _ in range(200):
+        for _ in range(600):  # a busy machine takes long to import it
             try:
                 urllib.request.urlopen(url, timeout=1).close()
                 break
@@ -136,6 +136,8 @@ def bucket():
                 time.sleep(0.1)
         import s3fs
 
+        # One that another module's server left behind would ask a port that nobody serves.
+        s3fs.S3FileSystem.clear_instance_cache()
         s3fs.S3FileSystem().mkdir("ledgers")
         yield "s3://ledgers"
     finally:
