@@ -33,6 +33,9 @@ from carbonlens.metering.threads import start_beside
 WAIT_S: Final = 0.04
 """Longest the end of a block or command waits for ``recover_beside``; law 8 allows 50 ms."""
 
+BESIDE_BYTES: Final = 8 * 2**20
+"""Journals up to this size, a day of readings once a second, are read beside a user's work."""
+
 SILENT_S: Final = 900.0
 """A journal is written every 30 s at least: one this old has no writer any more."""
 
@@ -71,7 +74,7 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     foreign: tuple[Path, ...] = ()
 
 
-def recover(folder: Path | None = None) -> Recovery:
+def recover(folder: Path | None = None, *, most_bytes: int | None = None) -> Recovery:
     """Seal every journal whose writer is gone.
 
     Safe to call from several processes at once. A journal that cannot be read or
@@ -80,12 +83,13 @@ def recover(folder: Path | None = None) -> Recovery:
 
     Args:
         folder: Folder of the journals; this user's on this host by default.
+        most_bytes: Longer journals stay for another time; none does when ``None``.
     """
     recovered: list[Deposit] = []
     running: list[Running] = []
     damaged: list[Path] = []
     foreign: list[Path] = []
-    for path in _journals(folder):
+    for path in _journals(folder, most_bytes):
         try:
             header = read_header(path)
             if header is None:
@@ -110,17 +114,18 @@ def recover(folder: Path | None = None) -> Recovery:
 def recover_beside(folder: Path | None = None) -> threading.Thread | None:
     """Recover in a thread beside the user's work; ``None`` when there is nothing to look at.
 
-    What the thread has not finished when the process ends stays for the next time.
+    What the thread has not finished when the process ends stays for the next time, and a
+    journal too long to be read beside work that is measured stays for ``runs``.
 
     Args:
         folder: Folder of the journals; this user's on this host by default.
     """
-    if next(_journals(folder), None) is None:
+    if next(_journals(folder, BESIDE_BYTES), None) is None:
         return None
-    return start_beside(lambda: recover(folder), "carbonlens-recovery")
+    return start_beside(lambda: recover(folder, most_bytes=BESIDE_BYTES), "carbonlens-recovery")
 
 
-def _journals(folder: Path | None) -> Iterator[Path]:
+def _journals(folder: Path | None, most_bytes: int | None = None) -> Iterator[Path]:
     try:
         entries = sorted(os.scandir(folder or journal_folder()), key=lambda e: e.name)
     except OSError:
@@ -129,8 +134,17 @@ def _journals(folder: Path | None) -> Iterator[Path]:
         # A pipe of that name would hold its reader for ever.
         if entry.name.startswith(".") or not entry.is_file(follow_symlinks=False):
             continue
+        if most_bytes is not None and not _is_within(entry, most_bytes):
+            continue
         if entry.name.endswith(SUFFIX) or (_CLAIM in entry.name and _claimer_is_gone(entry.name)):
             yield Path(entry.path)
+
+
+def _is_within(entry: os.DirEntry[str], most_bytes: int) -> bool:
+    try:
+        return entry.stat(follow_symlinks=False).st_size <= most_bytes
+    except OSError:
+        return False
 
 
 def _is_orphan(writer: Writer, path: Path) -> bool:

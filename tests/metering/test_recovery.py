@@ -12,7 +12,7 @@ from carbonlens.ledger.store import Ledger
 from carbonlens.metering.deposit import is_recorded
 from carbonlens.metering.host import process_start_ticks, this_host
 from carbonlens.metering.journal import Facts
-from carbonlens.metering.recovery import SILENT_S, recover, recover_beside
+from carbonlens.metering.recovery import BESIDE_BYTES, SILENT_S, recover, recover_beside
 from carbonlens.metering.sensors.cpu_model import this_curve
 from tests.metering.journals import header, look, orphan, write
 from tests.metering.processes import runs
@@ -224,3 +224,17 @@ def test_a_run_in_a_compacted_month_is_recorded(ledger):
     (month / "x.json").write_text(f'{{"runs": ["{run_id}"]}}')
     assert is_recorded(run_id, ledger)
     assert not is_recorded(run_id.replace("1", "2"), ledger)
+
+
+def test_a_journal_too_long_to_read_beside_work_stays_for_a_command(folder, ledger):
+    """To read it would take the work's time and memory, and be billed to it."""
+    _, short = orphan(folder, ledger, look(0, 1.0), look(1, 1.5))
+    long = folder / "long.jsonl"
+    with long.open("wb") as file:
+        file.truncate(BESIDE_BYTES + 1)
+    recover_beside(folder).join(20)
+    assert not short.exists()
+    assert long.exists()
+    assert recover_beside(folder) is None
+    make_silent(long)
+    assert recover(folder).damaged
