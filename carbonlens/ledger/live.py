@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.domain.decoding import json_decoder
 from carbonlens.domain.identity import uuid7
 from carbonlens.domain.units import S_PER_HOUR, US_PER_HOUR
 from carbonlens.errors import UsageError
@@ -22,11 +23,11 @@ _ID_TIME: Final = len("00000000-0000")
 """Part of a UUID of version 7 that holds its time."""
 
 
-class _Hour(msgspec.Struct):
+class _Hour(msgspec.Struct, frozen=True):
     hour_utc: int
 
 
-class _Times(msgspec.Struct):
+class _Times(msgspec.Struct, frozen=True):
     """What of a record tells how late it has energy; whatever else it holds is passed over."""
 
     start_us: int | None = None
@@ -43,7 +44,7 @@ class _Times(msgspec.Struct):
         return any(h.hour_utc >= first_hour for h in self.energy_by_hour)
 
 
-_TIMES: Final = msgspec.json.Decoder(_Times)
+_TIMES: Final = json_decoder(_Times)
 
 
 def listing(ledger: Path) -> dict[str, list[Path]]:
