@@ -11,10 +11,11 @@ from typing import Any, Final
 import msgspec
 
 from carbonlens.domain.bench import Bench, Pace, Variant, VariantKind
-from carbonlens.domain.study import Gate, GateKind, Step, Study
+from carbonlens.domain.study import Step, Study
 from carbonlens.errors import ConfigError
 from carbonlens.inventory import assumptions, toml_file
 from carbonlens.inventory.bench_check import check
+from carbonlens.inventory.study_file import GateTable, gate_of
 
 _Work = str | tuple[str, ...]
 """A command as one text, split as a shell would, or as program and arguments."""
@@ -62,17 +63,10 @@ class _Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     engineering_hours: float | None = None
 
 
-class _Gate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
-    metric: str
-    kind: GateKind
-    limit: float
-
-
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bench: _Bench
     variant: tuple[_Variant, ...] = ()
-    gate: tuple[_Gate, ...] = ()
+    gate: tuple[GateTable, ...] = ()
     assumptions: dict[str, Any] = {}  # a frozen record's default is never mutated
 
 
@@ -189,7 +183,7 @@ def _study(stated: _File) -> Study:
             for s in steps
         ),
         unit=head.unit,
-        gates=tuple(Gate(**msgspec.structs.asdict(g)) for g in stated.gate),
+        gates=tuple(map(gate_of, stated.gate)),
         margin=head.margin,
         volume_units=head.volume_units,
         volume_period=head.volume_period,

@@ -74,7 +74,9 @@ class _Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     engineering_hours: float | None = None
 
 
-class _Gate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class GateTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A gate as a study or bench file states it."""
+
     name: str
     metric: str
     kind: GateKind
@@ -107,7 +109,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     study: _Study
     step: tuple[_Step, ...] = ()
     lattice: _Lattice | None = None
-    gate: tuple[_Gate, ...] = ()
+    gate: tuple[GateTable, ...] = ()
     adjustment: tuple[_Adjustment, ...] = ()
     engineering: _Engineering | None = None
     effort_place: tuple[_EffortPlace, ...] = ()
@@ -145,7 +147,7 @@ def load(path: Path) -> tuple[Study, Vector]:
         ),
         optimizations=() if stated.lattice is None else stated.lattice.optimizations,
         orders=() if stated.lattice is None else tuple(map(_order, stated.lattice.orders)),
-        gates=tuple(map(_gate, stated.gate)),
+        gates=tuple(map(gate_of, stated.gate)),
         adjustments=tuple(Adjustment(**msgspec.structs.asdict(a)) for a in stated.adjustment),
         engineering=_engineering(stated.engineering),
         effort_places=tuple(_place(p, where) for p in stated.effort_place),
@@ -180,7 +182,8 @@ def dumps(study: Study, vector: Vector) -> str:
     return toml_file.dumps({k: v for k, v in tables.items() if v or k == "study"})
 
 
-def _gate(stated: _Gate) -> Gate:
+def gate_of(stated: GateTable) -> Gate:
+    """Return a gate as it was stated, its metric by its full name."""
     metric = SHORT_METRICS.get(stated.metric, stated.metric)
     return Gate(name=stated.name, metric=metric, kind=stated.kind, limit=stated.limit)
 

@@ -71,6 +71,10 @@ def test_its_study_is_kept_as_a_study_file(load, tmp_path):
     assert study_file.load(tmp_path / "study.toml")[0] == bench.study
 
 
+def test_a_gate_means_what_it_means_in_a_study_file(load):
+    assert load(GOOD.replace('metric = "accuracy"', 'metric = "size"')).study.gates[0].metric == "model_bytes"
+
+
 def test_judging_may_change_between_two_sittings_and_measuring_may_not(load):
     before = load(GOOD)
     assert load(GOOD.replace("limit = 0.01", "limit = 0.02")).spec_sha256 == before.spec_sha256
