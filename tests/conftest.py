@@ -1,10 +1,16 @@
-"""What every test relies on: signals as a terminal gives them.
+"""What every test relies on: signals as a terminal gives them, and no clock in a law.
 
 A test run started in the background or under nohup inherits ignored signals, and
-would hand them on to the programs it tests.
+would hand them on to the programs it tests. How long an example takes is a matter of
+the machine: times are measured in ``tests/bench`` alone.
 """
 
 import signal
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("carbonlens", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("carbonlens")
 
 for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_number) == signal.SIG_IGN:

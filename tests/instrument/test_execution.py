@@ -65,7 +65,7 @@ def test_one_that_takes_too_long_is_ended_with_all_it_started(go, tmp_path):
         go(*python(code), timeout_s=2)
     assert time.monotonic() - began < 30
     group = int((tmp_path / "pid").read_text())
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
             os.killpg(group, 0)

@@ -70,7 +70,7 @@ def is_alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-def wait_until(condition, seconds: float = 10.0) -> None:
+def wait_until(condition, seconds: float = 60.0) -> None:
     """Wait for a condition, or fail."""
     end = time.monotonic() + seconds
     while not condition():

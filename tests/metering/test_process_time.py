@@ -152,7 +152,7 @@ os.wait()
 
 def test_a_descendant_that_leaves_the_tree_stays_counted(tmp_path):
     def wait_for(condition):
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while not condition():
             assert time.monotonic() < end
             time.sleep(0.01)
@@ -189,7 +189,7 @@ def test_a_meters_program_is_no_part_of_the_work_alive_or_waited_for():
     before, listed = clock.read(), children(os.getpid())
     meter = Program((sys.executable, "-c", PRINTING))
     meter.open()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not meter.read(0.05):
         assert time.monotonic() < deadline
     assert children(os.getpid()) == listed  # nor is it what went on after the command
@@ -208,7 +208,7 @@ def test_what_a_meters_program_starts_is_no_part_of_the_work():
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-u', '-c', {PRINTING!r}])"
     meter = Program((sys.executable, "-c", code))
     meter.open()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not meter.read(0.05):
         assert time.monotonic() < deadline
     assert clock.read() - before < 0.05

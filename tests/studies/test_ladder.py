@@ -13,6 +13,7 @@ from carbonlens.compare.rounds import round_orders
 from carbonlens.errors import MeasurementError
 from carbonlens.ledger.store import Ledger
 from carbonlens.studies.ladder import Pace, run_ladder
+from tests.instrument.wrapper import wait_until
 from tests.studies.arms import QUICK, Watcher, arm, setting, spin
 
 
@@ -139,7 +140,11 @@ def interrupting(ledger, *, after, times=1):
         spin()
         if len(runs(ledger, role="variant", step="b")) >= after and sent["n"] < times:
             sent["n"] += 1
+            before = signal.getsignal(signal.SIGINT)
             os.kill(os.getpid(), signal.SIGINT)
+            # Another thread may get it, and the handler runs here a little later: a second
+            # one must not come before that.
+            wait_until(lambda: signal.getsignal(signal.SIGINT) != before)
         return 1
 
     return call

@@ -1,0 +1,66 @@
+"""Times in which the machine stood still: what a test measured through one says nothing.
+
+A window of some milliseconds is held against what was drawn in it. A machine that stops
+for ten of them between a reading and the clock beside it makes any such figure wrong, and
+so a measurement that fails is made again, but only where a stall is seen.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+
+BEAT_S = 0.001
+STALL_S = 0.006
+"""Longest time between two beats of a machine that works; a thread's turn lasts 5 ms."""
+
+
+class Heartbeat:
+    """The longest time between two beats so far."""
+
+    def __init__(self) -> None:
+        self.longest_s = 0.0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, daemon=True)
+
+    def _beat(self) -> None:
+        last = time.monotonic()
+        while not self._ended.is_set():
+            time.sleep(BEAT_S)
+            now = time.monotonic()
+            self.longest_s = max(self.longest_s, now - last)
+            last = now
+
+
+@contextmanager
+def heartbeat() -> Iterator[Heartbeat]:
+    """Watch for stalls within the block."""
+    beat = Heartbeat()
+    beat._thread.start()
+    try:
+        yield beat
+    finally:
+        beat._ended.set()
+        beat._thread.join()
+
+
+def unless_stalled(once: Callable[[int], T], tries: int = 6) -> T:
+    """Return what a measurement gives; one that fails while the machine stalls is made again.
+
+    Args:
+        once: Measures and checks; gets the number of tries left.
+        tries: At most; the last one counts in any case.
+    """
+    for left in reversed(range(tries)):
+        try:
+            with heartbeat() as beat:
+                return once(left)
+        except AssertionError:
+            if not left or beat.longest_s <= STALL_S:
+                raise
+    raise AssertionError("the last try returns or raises")
