@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -54,6 +55,12 @@ def stretches_of(readings: Sequence[tuple[int, float | None]]) -> list[list[tupl
         else:
             parts[-1].append((t_us, joules))
     return [p for p in parts if p]
+
+
+def lost_between(stretches: Sequence[Sequence[tuple[int, float]]], window_us: int) -> int:
+    """Return the microseconds of the window between stretches, one of a single reading included."""
+    edges = ((a[-1][0], b[0][0]) for a, b in pairwise(stretches))
+    return sum(max(min(end, window_us) - max(begin, 0), 0) for begin, end in edges)
 
 
 def within(part: list[tuple[int, float]], window_us: int) -> list[tuple[int, float]]:

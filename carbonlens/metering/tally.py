@@ -20,6 +20,7 @@ from carbonlens.domain.units import US_PER_S
 from carbonlens.metering.gained import (
     Gained,
     Step,
+    lost_between,
     only_impossible,
     reset_of,
     stretches_of,
@@ -181,15 +182,16 @@ class CounterTally:
         if self._void:
             return Gained(amount=None, covered_s=0.0)
         readings = [*self._kept, *((t, j) for t, j, _ in self._recent)]
-        parts = [within(p, window_us) for p in stretches_of(readings) if len(p) > 1]
+        stretches = stretches_of(readings)
+        parts = [within(p, window_us) for p in stretches if len(p) > 1]
         if not parts:
             return Gained(amount=None, covered_s=0.0, findings=only_impossible(self._refused))
-        lost_us = sum(b[0][0] - a[-1][0] for a, b in pairwise(parts))
         noted = list(wrapped(self._wraps))
-        if len(stretches_of(readings)) > 1:
-            noted.append(reset_of(len(stretches_of(readings)) - 1, lost_us))
+        if len(stretches) > 1:
+            noted.append(reset_of(len(stretches) - 1, lost_between(stretches, window_us)))
         steps = tuple((a[0], b[0], b[1] - a[1]) for part in parts for a, b in pairwise(part))
-        unbroken = len(parts) == 1 and not (self._failed_first or self._failed_since)
+        # A reading that stands alone gains nothing, but what lies beside it is lost all the same.
+        unbroken = len(stretches) == 1 and not (self._failed_first or self._failed_since)
         if self._info.unit != "J":
             covered_us = float(sum(b - a for a, b, _ in steps))
             return Gained(
