@@ -8,10 +8,14 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.domain.artefact import Artefact
 from carbonlens.domain.estimate import Estimate, add, unknown
+from carbonlens.domain.execution import ProviderTime
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.latency import Latency
 from carbonlens.domain.money import Money
+from carbonlens.domain.phase import Phase
+from carbonlens.domain.tokens import Tokens
 from carbonlens.domain.trace import Trace
 from carbonlens.domain.units import Boundary, Grade, IdleConvention, Role, RunStatus, State
 
@@ -112,6 +116,26 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
     higher_is_better: bool | None = True
 
 
+class DeviceConditions(msgspec.Struct, frozen=True, kw_only=True):
+    """How one device was set and how it fared in the window; explains a change of pace.
+
+    Attributes:
+        device: Stable id, as in a reading.
+        clock_mhz: Clock of its cores, mean of the looks.
+        lowest_clock_mhz: Lowest of the looks.
+        temperature_c: Highest of the looks.
+        power_cap_w: The cap in force at the end.
+        memory_bytes: Most of its memory that was in use, by anybody.
+    """
+
+    device: str
+    clock_mhz: float | None = None
+    lowest_clock_mhz: float | None = None
+    temperature_c: float | None = None
+    power_cap_w: float | None = None
+    memory_bytes: int | None = None
+
+
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """What the host was doing meanwhile; explains noise, disqualifies rounds.
 
@@ -123,6 +147,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
         peak_rss_bytes: Largest resident memory of the process.
         throttled_s: Seconds in which a device was slowed by heat or a fault (not by
             its ordinary power cap), where it tells.
+        devices: Clock, temperature and cap of each device that tells.
     """
 
     wall_s: float
@@ -131,6 +156,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     steal_s: float | None = None
     peak_rss_bytes: int | None = None
     throttled_s: float | None = None
+    devices: tuple[DeviceConditions, ...] = ()
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,6 +209,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         emissions_reported_kg: Emissions the source itself states: evidence
             only, the ledger recomputes them.
         trace: File that holds every reading; ``None`` where none was asked for.
+        phases: Named parts of the window, without what lies in none of them.
+        tokens: What a language model read and wrote.
+        artefacts: What a stage took in and gave out.
+        execution: What each execution provider of a runtime did.
     """
 
     run_id: str
@@ -228,6 +258,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     supersedes: str | None = None
     findings: tuple[Finding, ...] = ()
     trace: Trace | None = None
+    phases: tuple[Phase, ...] = ()
+    tokens: Tokens | None = None
+    artefacts: tuple[Artefact, ...] = ()
+    execution: tuple[ProviderTime, ...] = ()
 
     @property
     def total_energy(self) -> Estimate:

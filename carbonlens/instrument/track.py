@@ -8,173 +8,19 @@ in the record or in one line on stderr.
 from __future__ import annotations
 
 import functools
-import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ParamSpec, SupportsFloat, SupportsInt, TypeVar, cast, overload
+from typing import Any, ParamSpec, TypeVar, cast, overload
 
-from carbonlens.domain.finding import Finding
-from carbonlens.domain.run import Run
-from carbonlens.domain.units import Role, RunStatus
-from carbonlens.instrument.request import Request, described, ledger_path, said_of
-from carbonlens.instrument.sources import declared_sources
+from carbonlens.domain.units import Role
+from carbonlens.instrument.request import Request
+from carbonlens.instrument.tracked import TrackedRun
 from carbonlens.ledger.store import Ledger
-from carbonlens.metering import findings
-from carbonlens.metering.deposit import Deposit
-from carbonlens.metering.ending import OpenRun, killed_by, process_ending
-from carbonlens.metering.lineage import process_lineage
-from carbonlens.metering.notice import tell_fault, tell_misplaced, tell_unmeasured
-from carbonlens.metering.recorder import Recorder
-from carbonlens.metering.recovery import WAIT_S, recover_beside
-from carbonlens.metering.sensors.discovery import watch
-from carbonlens.metering.session import Session
-from carbonlens.metering.trace_target import target_of
-from carbonlens.metering.wording import error_kind, error_text, plain
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class TrackedRun:
-    """Handle of a run that is being measured; use it to say what the work did.
-
-    Nothing here raises over a wrong value: it becomes a Finding on the run.
-    """
-
-    def __init__(self, request: Request) -> None:
-        """Prepare; measuring begins with ``_start``."""
-        self._request = request
-        self._recorder = Recorder()
-        self._session: Session | None = None
-        self._run: Run | None = None
-        self._fault: str | None = None
-        self._ledger = Path()
-        self._no_ledger: str | None = None
-        self._ended = False
-        self._sealing = threading.Lock()
-        self._open = OpenRun(self._seal_by_signal, self._tell)
-        self._stored: Deposit | None = None
-        self._recovery: threading.Thread | None = None
-
-    @property
-    def run(self) -> Run:
-        """The sealed record after the block; before its end, what is known so far."""
-        if self._run is not None:
-            return self._run
-        return self._session.run if self._session is not None else _unmeasured(self._request, self._fault)
-
-    @property
-    def run_id(self) -> str:
-        """Id of the run, valid from the start of the block."""
-        return self.run.run_id
-
-    def add_units(self, n: SupportsFloat = 1) -> None:
-        """Count ``n`` more functional units as done."""
-        self._recorder.add_units(n)
-
-    def record_quality(
-        self,
-        name: str,
-        value: SupportsFloat | None = None,
-        n: SupportsInt | None = None,
-        outcomes: Iterable[SupportsInt] | None = None,
-        *,
-        higher_is_better: bool = True,
-    ) -> None:
-        """Keep a quality figure of the work.
-
-        Args:
-            name: What was measured, for example ``accuracy``.
-            value: The figure; the mean of ``outcomes`` when absent.
-            n: Number of examples it rests on; that of ``outcomes`` when absent.
-            outcomes: One number an example (1 right, 0 wrong), in the order of the
-                test set, which allows a paired comparison.
-            higher_is_better: Direction.
-        """
-        self._recorder.add_quality(name, value, n, outcomes, higher_is_better=higher_is_better)
-
-    def record_latencies(self, milliseconds: Iterable[SupportsFloat]) -> None:
-        """Take the latencies of further calls, in milliseconds."""
-        self._recorder.add_latencies(milliseconds)
-
-    def describe_model(
-        self, bytes: SupportsInt | None = None, macs_per_unit: SupportsInt | None = None
-    ) -> None:
-        """Keep the model's size in bytes and its multiply-accumulates per unit."""
-        self._recorder.describe_model(bytes, macs_per_unit)
-
-    def _start(self) -> None:
-        try:
-            with process_ending().undisturbed():
-                self._begin()
-        except Exception as error:  # noqa: BLE001  # law 8: no fault of ours stops the user's block
-            self._fault = error_text(error)
-
-    def _begin(self) -> None:
-        self._recovery = _recovery_once()
-        notes: list[Finding] = []
-        self._ledger, self._no_ledger = ledger_path(self._request.ledger, notes)
-        lineage = process_lineage()
-        run = described(self._request, lineage.parent(), notes)
-        seen = watch(sources=declared_sources(notes))
-        target = said_of(self._request, "trace", target_of, notes)
-        session = Session(run, seen, self._ledger, recorder=self._recorder, trace=target)
-        for note in (*notes, *seen.findings):
-            session.note(note)
-        session.start()
-        # Only a run that is measured becomes the parent of others.
-        lineage.enter(run.run_id, run.parent_run_id)
-        self._session = session
-        process_ending().opened(self._open)
-
-    def _stop(self, error: BaseException | None) -> None:
-        self._ended = True
-        try:
-            with process_ending().undisturbed():
-                self._end(error)
-            if self._recovery is not None:
-                self._recovery.join(WAIT_S)
-        except Exception as fault:  # noqa: BLE001  # law 8: the block's own outcome is what counts
-            self._fault = error_text(fault)
-        if self._fault is not None:
-            tell_unmeasured(self._fault)
-
-    def _end(self, error: BaseException | None) -> None:
-        session = self._session
-        if session is None:
-            return
-        if not session.is_ours:
-            # In a forked child: the run goes on in its parent, and what follows here is none of it.
-            process_lineage().leave_inherited(session.run.run_id, session.run.parent_run_id)
-            return
-        status, text, exit_code = _outcome(error)
-        try:
-            self._seal(session, status, text, exit_code)
-        finally:
-            process_ending().closed(self._open)
-        self._tell()
-
-    def _seal_by_signal(self, number: int) -> None:
-        if self._session is not None:
-            self._seal(self._session, "failed", *killed_by(number))
-
-    def _tell(self) -> None:
-        if self._stored is not None:
-            tell_fault(self._stored, self._ledger)
-            if self._no_ledger is not None:
-                tell_misplaced(self._no_ledger, self._stored)
-
-    def _seal(self, session: Session, status: RunStatus, text: str | None, exit_code: int | None) -> None:
-        # The block ends in one thread while a signal ends the process: one seals, the other waits.
-        with self._sealing:
-            if self._stored is not None:
-                return
-            if process_lineage().leave(session.run.run_id):
-                session.note(findings.overlapping_windows())
-            self._stored = session.finish(status, error=text, exit_code=exit_code)
-            self._run = self._stored.run
 
 
 _open_here: ContextVar[tuple[TrackedRun, ...]] = ContextVar("carbonlens_open", default=())
@@ -357,32 +203,3 @@ def track(  # noqa: PLR0913  # fields of the record, all optional and by name
             trace=trace,
         )
     )
-
-
-def _outcome(error: BaseException | None) -> tuple[RunStatus, str | None, int | None]:
-    """Return status, error text and exit code that the block's end stands for."""
-    if error is None or isinstance(error, GeneratorExit):
-        return "complete", None, None
-    if isinstance(error, SystemExit):
-        # A text, which Python prints and ends with 1, may hold anything.
-        code = error.code if isinstance(error.code, int) else int(error.code is not None)
-        return ("complete" if code == 0 else "failed"), (f"exited with {code}" if code else None), code
-    return "failed", error_kind(error), None
-
-
-def _unmeasured(request: Request, fault: str | None) -> Run:
-    """Return the record of a run that could not be measured: nothing is known of it."""
-    note = findings.record_ignored("run", fault or "measuring has not begun")
-    step, study = (said_of(request, field, plain, []) for field in ("step", "study"))
-    return Run(run_id="", status="failed", step=step, study=study, findings=(note,))
-
-
-_recovery_started = threading.Event()
-
-
-def _recovery_once() -> threading.Thread | None:
-    """Seal what earlier processes left behind, once a process, beside the user's work."""
-    if _recovery_started.is_set():
-        return None
-    _recovery_started.set()
-    return recover_beside()

@@ -23,10 +23,13 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.domain.artefact import Artefact
 from carbonlens.domain.decoding import json_decoder
+from carbonlens.domain.execution import ProviderTime
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.latency import Latency
 from carbonlens.domain.run import Quality, Run
+from carbonlens.domain.tokens import Tokens
 from carbonlens.metering.host import process_start_ticks, this_host
 from carbonlens.metering.sealing import Sample
 from carbonlens.metering.sensors import SensorInfo
@@ -79,6 +82,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     latency: Latency | None = None
     model_bytes: int | None = None
     macs_per_unit: int | None = None
+    tokens: Tokens | None = None
+    artefacts: tuple[Artefact, ...] = ()
+    execution: tuple[ProviderTime, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     def onto(self, run: Run) -> Run:
@@ -90,6 +96,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             latency=self.latency or run.latency,
             model_bytes=self.model_bytes or run.model_bytes,
             macs_per_unit=self.macs_per_unit or run.macs_per_unit,
+            tokens=self.tokens or run.tokens,
+            artefacts=self.artefacts or run.artefacts,
+            execution=self.execution or run.execution,
             findings=(*run.findings, *self.findings),
         )
 

@@ -14,8 +14,11 @@ from typing import SupportsFloat, SupportsInt
 
 import msgspec
 
+from carbonlens.domain.artefact import Artefact
+from carbonlens.domain.execution import ProviderTime
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Quality
+from carbonlens.domain.tokens import Tokens
 from carbonlens.metering import findings
 from carbonlens.metering.journal import Facts
 from carbonlens.metering.wording import UnfitValueError, plain, unfit
@@ -43,6 +46,9 @@ class Recorder:
         self._latencies = LatencyCollector()
         self._model_bytes: int | None = None
         self._macs_per_unit: int | None = None
+        self._tokens: Callable[[bool], Tokens] | None = None
+        self._artefacts: dict[tuple[str, str], Artefact] = {}
+        self._execution: tuple[ProviderTime, ...] = ()
         self._findings: dict[str, Finding] = {}
         self.version = 0
 
@@ -138,6 +144,40 @@ class Recorder:
             self._macs_per_unit = self._macs_per_unit if macs is None else macs
             self.version += 1
 
+    def keep_artefact(self, artefact: Artefact) -> None:
+        """Keep what a stage took in or gave out; a later one of the same name and direction replaces it."""
+        with self._lock:
+            self._artefacts[artefact.direction, artefact.name] = artefact
+            self.version += 1
+
+    def keep_execution(self, execution: Iterable[ProviderTime]) -> None:
+        """Keep what each execution provider did; it replaces what was told before."""
+        kept = tuple(execution)
+        with self._lock:
+            self._execution = kept
+            self.version += 1
+
+    def tokens_from(self, source: Callable[[bool], Tokens]) -> None:
+        """Have the tokens told by somebody who counts them.
+
+        Args:
+            source: Returns what was counted so far, with exact percentiles if asked for;
+                must not call back.
+        """
+        with self._lock:
+            self._tokens = source
+            self.version += 1
+
+    def changed(self) -> None:
+        """Say that a source of figures counts more than it did."""
+        self.version += 1
+
+    def note(self, finding: Finding) -> None:
+        """Keep what must be said about what was recorded; a later one of its code and subject replaces it."""
+        with self._lock:
+            self._findings[f"{finding.code} {finding.subject}"] = finding
+            self.version += 1
+
     def facts(self) -> Facts:
         """Return what was recorded so far, cheaply: without sorting latencies."""
         with self._patiently():
@@ -171,6 +211,9 @@ class Recorder:
             latency=self._latencies.latency(exact=exact),
             model_bytes=self._model_bytes,
             macs_per_unit=self._macs_per_unit,
+            tokens=None if self._tokens is None else self._tokens(exact),
+            artefacts=tuple(self._artefacts.values()),
+            execution=self._execution,
             findings=tuple(self._findings.values()),
         )
 

@@ -19,7 +19,8 @@ from carbonlens.domain.units import Role
 from carbonlens.errors import MeasurementError
 from carbonlens.instrument.interrupt import interrupt_noted
 from carbonlens.instrument.progress import Progress, Silent
-from carbonlens.instrument.track import TrackedRun, track
+from carbonlens.instrument.track import track
+from carbonlens.instrument.tracked import TrackedRun
 
 MIN_ROUNDS = 5
 """Fewer rounds give no verdict."""

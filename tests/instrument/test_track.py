@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from carbonlens import track
-from carbonlens.instrument.track import TrackedRun
+from carbonlens.instrument.tracked import TrackedRun
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering.sensors.cpu_model import this_curve
 from tests.metering.processes import burn, python, runs
