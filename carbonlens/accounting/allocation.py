@@ -32,6 +32,7 @@ from carbonlens.accounting.allocation_contents import (
     work_alone,
 )
 from carbonlens.accounting.allocation_scaling import evidence_of, scaled
+from carbonlens.accounting.allocation_share import Share
 from carbonlens.accounting.allocation_sweep import Basis, Divided, Portion, divide
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Reading, Run
@@ -39,33 +40,6 @@ from carbonlens.domain.run import Reading, Run
 _EXACT: Final = Context(prec=50)
 _ZERO: Final = Decimal(0)
 _NO_EVIDENCE: Final = Evidence(0.0, {}, None)
-
-
-class Share(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one run is billed of one device it read.
-
-    Attributes:
-        reading: Place of the reading in ``Run.energy``.
-        measured_j: What the run read of the device.
-        billed_j: Its part of the device's own energy.
-        split_j: Part of ``billed_j`` that rests on dividing the device.
-        guessed_j: Part of ``billed_j`` divided in equal parts between runs of
-            different steps: nothing measured tells them apart.
-        basis: What divided the device.
-        named: Whether the reading names the device; a stated total may not.
-        held: Part of what was read that other runs are billed, as that of devices
-            inside this one; ``None`` where there are none.
-    """
-
-    device: Device
-    reading: int
-    measured_j: Decimal
-    billed_j: Decimal
-    split_j: Decimal
-    guessed_j: Decimal
-    basis: Basis
-    named: bool
-    held: Held | None = None
 
 
 class RunBill(msgspec.Struct, frozen=True, kw_only=True, gc=False):

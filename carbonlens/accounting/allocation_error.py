@@ -8,7 +8,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from carbonlens.accounting.allocation import Allocation, Share
+from carbonlens.accounting.allocation import Allocation
+from carbonlens.accounting.allocation_share import Share
 from carbonlens.domain.estimate import worst_grade
 from carbonlens.domain.grades import DATASHEET_FACTOR_95, MODEL_FACTOR_95
 from carbonlens.domain.run import Reading, Run

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
 from carbonlens.accounting import allocation_findings as findings
 from carbonlens.accounting.allocation_bounds import MICROJOULE
 from carbonlens.accounting.allocation_contents import Evidence, Held
+from carbonlens.accounting.allocation_share import Share
 from carbonlens.domain.estimate import worst_grade
 from carbonlens.domain.run import Reading
 from carbonlens.domain.units import Z_95
-
-if TYPE_CHECKING:
-    from carbonlens.accounting.allocation import Share
 
 _WORTH_GRADING: Final = 0.10
 """A part of the reading this large passes its grade on (DESIGN law 2)."""

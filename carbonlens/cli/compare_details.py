@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from carbonlens.cli import output
-from carbonlens.cli.compare_view import METHODS, adding_up, earned_back_text, per
+from carbonlens.cli.compare_amounts import METHODS, adding_up, earned_back_text, per
 from carbonlens.domain.comparison import Amounts, ArmMetrics, Comparison, GateResult, StepResult
 from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt

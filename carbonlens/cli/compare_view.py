@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 
 import msgspec
 
 from carbonlens.cli import output
-from carbonlens.domain.comparison import Amounts, BreakEven, Comparison, Effect, StepResult
+from carbonlens.cli.compare_amounts import METHODS, adding_up, earned_back_text, per
+from carbonlens.cli.compare_details import details_of
+from carbonlens.domain.comparison import Amounts, Comparison, Effect, StepResult
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.factor import Factor
 from carbonlens.domain.finding import Finding
@@ -17,8 +18,8 @@ from carbonlens.reporting import names
 from carbonlens.reporting.comparison_json import comparison_json
 
 _STEP_WIDTH = 20
-_LEAST_STEP_WIDTH = 8
 _PLACE_WIDTH = 30
+_LEAST_STEP_WIDTH = 8
 _UNIT_WIDTH = 10
 _MOST_LINES = 8
 _LEAST_LINES = 3
@@ -26,13 +27,6 @@ _FIRST = ("CL412", "CL418", "CL403", "CL405", "CL413", "CL441", "CL401", "CL443"
 """Findings that change how table and sums must be read."""
 
 _COLUMNS = ("vs", "change [95 %]", "gates", "decision")
-_MEASURES = {"energy": "energy", "carbon_location": "carbon", "cost": "cost"}
-METHODS = {
-    "ladder": "along the accepted path",
-    "shapley": "Shapley values",
-    "shapley_estimate": "Shapley values estimated from drawn orders",
-    "order_mean": "means over the measured orders, no Shapley values",
-}
 
 
 def print_as_json(comparison: Comparison) -> None:
@@ -59,8 +53,6 @@ def print_as_text(comparison: Comparison, *, details: bool = False) -> None:
     for line in totals:
         output.say(line)
     if details:
-        from carbonlens.cli.compare_details import details_of
-
         for line in details_of(comparison):
             output.say(line)
     used = len(disagreeing) + len(reasons) + len(totals)
@@ -279,23 +271,6 @@ def _together(comparison: Comparison) -> list[str]:
     return lines
 
 
-def adding_up(parts: Sequence[Estimate], total: Estimate, show: fmt.Quantity) -> list[str]:
-    """Return parts of a total, rounded together so that they add up to it as it is printed.
-
-    Args:
-        parts: What sums to the total.
-        total: The total.
-        show: How both are printed.
-    """
-    scale = show.choose(total)
-    known = [p.value * scale.factor for p in parts if p.value is not None]
-    if total.value is None or total.state != "known" or len(known) < len(parts):
-        return [show(p, scale).text for p in parts]
-    places = show.places(total, scale)
-    rounded = fmt.apportion(known, places)
-    return [show(p, scale, at=(v, places)).text for p, v in zip(parts, rounded, strict=True)]
-
-
 def _cost(comparison: Comparison, cost: Estimate) -> str:
     if comparison.basis != "per_unit":
         printed = fmt.money(cost)
@@ -304,14 +279,6 @@ def _cost(comparison: Comparison, cost: Estimate) -> str:
     printed = fmt.money(cost.scale(1e6, cost.unit))
     text = f" per million {names.plural(comparison.study.unit)}: {printed.text} {printed.interval}"
     return text.rstrip()
-
-
-def per(comparison: Comparison) -> str:
-    """Return what amounts stand for: one unit, or the volume."""
-    if comparison.basis == "per_unit":
-        return f" per {comparison.study.unit}"
-    period = comparison.study.volume_period
-    return " for the volume" if period is None else f" {output.clip(period, _PLACE_WIDTH)}"
 
 
 def _amount(energy: Estimate) -> str:
@@ -327,44 +294,6 @@ def _mass(mass: Estimate) -> str:
 def _break_even(comparison: Comparison) -> list[str]:
     said = earned_back_text(comparison.break_even, names.plural(comparison.study.unit))
     return _wrapped(f"earned back after: {said}") if said else []
-
-
-def earned_back_text(items: Sequence[BreakEven], unit: str) -> str:
-    """Return after how many units and what time work is earned back, in plain words.
-
-    Measures that say the same share their words.
-
-    Args:
-        items: Break-even, one entry a measure.
-        unit: Functional unit, in the plural.
-    """
-    by_words: dict[str, list[str]] = {}
-    for item in items:
-        words = _earned_back(item, unit) if item.measure in _MEASURES else ""
-        if words:
-            by_words.setdefault(words, []).append(_MEASURES[item.measure])
-    return "; ".join(f"{names.join_words(labels)} {words}" for words, labels in by_words.items())
-
-
-def _earned_back(item: BreakEven, unit: str) -> str:
-    if item.outcome == "unknown":
-        return ""
-    if item.outcome == "never":
-        return "never"
-    may_never = item.outcome == "may_never"
-    least = item.units.low if may_never and item.units.low is not None else item.units.value
-    if not least and may_never:
-        return "perhaps never"
-    if least is None:
-        return ""
-    time = ""
-    if item.days is not None and item.days.value is not None and item.units.value:
-        days = least * item.days.value / item.units.value
-        time = f" ({fmt.span(Estimate(value=days * fmt.S_PER_DAY, unit='s')).text})"
-    if may_never:
-        return f"at least {fmt.count(Estimate(value=least, unit='1')).text} {unit}{time}, may never"
-    printed = fmt.count(item.units)
-    return f"{f'{printed.text} {unit} {printed.interval}'.rstrip()}{time}"
 
 
 def _factor(factor: Factor) -> str:

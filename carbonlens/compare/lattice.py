@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from carbonlens.compare.arms import Arm
 from carbonlens.compare.batch import contrasts, log_changes
-from carbonlens.compare.contrast import contrast, log_change, saving
+from carbonlens.compare.contrast import log_change, saving
 from carbonlens.compare.decision import about_total, decide, failed, judge, not_beside, of_gate
 from carbonlens.compare.effects import Change, study_effects
 from carbonlens.compare.from_runs import is_chain
@@ -326,7 +326,7 @@ def _interaction(cells: Mapping[Cell, Arm], players: Sequence[str]) -> Amounts |
     weights = interaction_weights(players)
     if any(cell not in cells for _, cell in weights):
         return None
-    return contrast(_terms(weights, cells))
+    return contrasts({"together": weights}, cells)["together"]
 
 
 def _gaps(cells: Mapping[Cell, Arm], players: Sequence[str], orders: MeasuredOrders) -> tuple[Finding, ...]:
@@ -359,11 +359,3 @@ def _shared(material: Material) -> Cell:
 
 def _set(material: Material, name: str) -> Cell:
     return material.arms[name].on or frozenset()
-
-
-def _terms(weights: Weights, cells: Mapping[Cell, Arm]) -> list[tuple[float, Arm]]:
-    """Return arms with their weights, each arm once."""
-    sums: dict[Cell, float] = {}
-    for weight, cell in weights:
-        sums[cell] = sums.get(cell, 0.0) + weight
-    return [(weight, cells[cell]) for cell, weight in sums.items()]

@@ -16,9 +16,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from carbonlens.accounting.allocation import Allocation, RunBill, Share
+from carbonlens.accounting.allocation import Allocation, RunBill
 from carbonlens.accounting.allocation_error import billed_run
 from carbonlens.accounting.allocation_findings import named
+from carbonlens.accounting.allocation_share import Share
 from carbonlens.compare.from_runs import VARIANT_ROLES, joined
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
