@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from carbonlens.app.compare import compare as compare
     from carbonlens.app.report import report as report
     from carbonlens.errors import CarbonlensError as CarbonlensError
+    from carbonlens.instrument.stage import stage as stage
     from carbonlens.instrument.track import track as track
     from carbonlens.ledger.store import Ledger as Ledger
 
@@ -22,12 +23,13 @@ from carbonlens._version import __version__ as __version__
 
 _PUBLIC = {
     "track": "carbonlens.instrument.track",
+    "stage": "carbonlens.instrument.stage",
     "compare": "carbonlens.app.compare",
     "report": "carbonlens.app.report",
     "Ledger": "carbonlens.ledger.store",
     "CarbonlensError": "carbonlens.errors",
 }
-__all__ = ["CarbonlensError", "Ledger", "compare", "report", "track"]
+__all__ = ["CarbonlensError", "Ledger", "compare", "report", "stage", "track"]
 
 
 def __getattr__(name: str) -> object:

@@ -192,7 +192,26 @@ def _series(given: Bench, store: Ledger, *, resume: bool) -> tuple[str, tuple[Ru
 
 
 def _about(result: BenchResult, pace: Pace) -> tuple[Finding, ...]:
-    """Say where a series ended before its intervals were as narrow as wanted."""
+    """Say where a series ended before its intervals were as narrow as wanted, and what they leave out."""
+    return (*_early(result, pace), *_kept_processes(result))
+
+
+def _kept_processes(result: BenchResult) -> tuple[Finding, ...]:
+    if not result.in_one_process:
+        return ()
+    return (
+        Finding(
+            code="CL188",
+            severity="info",
+            message=f"all rounds of {', '.join(result.in_one_process)} were measured in one process: how its "
+            "memory happens to lie may change what it uses by some percent, which no interval holds",
+            mend="repeat the bench, and believe what both series say",
+            subject="rounds",
+        ),
+    )
+
+
+def _early(result: BenchResult, pace: Pace) -> tuple[Finding, ...]:
     half = result.half_width
     wide = f"; the widest interval is ±{half * 100:.1f} %" if half is not None else ""
     done = counted(result.rounds, "round")

@@ -34,6 +34,8 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
     record_args: bool = False,
     ledger: str | Path | None = None,
     trace: str | Path | None = None,
+    live: bool = False,
+    may_give_way: bool = False,
 ) -> CommandResult:
     """Run a command and record it; runs whose process was killed are sealed meanwhile.
 
@@ -52,6 +54,9 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         ledger: Folder to record in, else as ``ledger.location.locate`` finds it.
         trace: File that gets every reading when the command has ended; one that cannot
             be written is a finding on the run.
+        live: True to show power and energy so far on the terminal that stderr is.
+        may_give_way: True where the command may take this process's place if no other can
+            be started: it then runs unmeasured, and nothing returns.
 
     Raises:
         UsageError: If there is no command.
@@ -84,6 +89,8 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         sources=sources,
         notes=notes,
         trace=target,
+        live=live,
+        may_give_way=may_give_way,
     )
     if recovery is not None:
         recovery.join(WAIT_S)

@@ -11,7 +11,9 @@ import msgspec
 from carbonlens.accounting.allocation import allocate
 from carbonlens.accounting.allocation_error import billed_run
 from carbonlens.accounting.allocation_totals import Totals, totals
+from carbonlens.accounting.job_runs import JobRun, billed, job_runs
 from carbonlens.domain.counting import counted
+from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.errors import SelectionError
@@ -33,6 +35,13 @@ class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
     runs: int
 
 
+class ListedJob(msgspec.Struct, frozen=True, kw_only=True):
+    """What several ranks recorded together, and what they are billed; ``None`` where nobody added up."""
+
+    run: JobRun
+    billed: Estimate | None = None
+
+
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """Runs of one ledger.
 
@@ -43,6 +52,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
         billed: The same runs with the energy that each is billed of shared devices.
         totals: What the runs add up to, each joule once; ``None`` where only the newest were read.
         kept_elsewhere: Where runs lie that did not reach their ledger; ``None`` without any.
+        jobs: Which of the runs are parts of one, recorded by several ranks.
     """
 
     ledger: str
@@ -53,6 +63,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     billed: tuple[Run, ...] = ()
     totals: Totals | None = None
     kept_elsewhere: Elsewhere | None = None
+    jobs: tuple[ListedJob, ...] = ()
 
 
 def list_runs(
@@ -100,6 +111,7 @@ def _listing(
         billed=tuple(billed_run(r, allocation) for r in kept),
         totals=totals(runs, allocation, {r.run_id for r in kept}),
         kept_elsewhere=_kept_elsewhere(store),
+        jobs=tuple(ListedJob(run=j, billed=billed(j, allocation)) for j in job_runs(kept)),
     )
 
 
@@ -113,6 +125,7 @@ def _newest(store: Ledger, found: Recovery, most: int) -> Listing:
         findings=(*last.findings, *notes, *_of_journals(found, store)),
         unread_batches=last.unread_files,
         kept_elsewhere=_kept_elsewhere(store),
+        jobs=tuple(ListedJob(run=j) for j in job_runs(runs[-most:])),
     )
 
 

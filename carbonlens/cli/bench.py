@@ -14,7 +14,7 @@ from carbonlens.errors import UsageError
 if TYPE_CHECKING:
     from carbonlens.domain.bench import Bench
 
-_QUICK_BUDGET_S = 45.0
+_QUICK_BUDGET_S = 30.0
 
 
 def register(app: typer.Typer) -> None:
@@ -46,7 +46,7 @@ def bench_command(  # each is an option of the command line
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option("--budget", metavar="SECONDS", help="Begin no round after it [45 without a file]."),
+        typer.Option("--budget", metavar="SECONDS", help="Begin no round after it [30 without a file]."),
     ] = None,
     window: Annotated[
         float | None,

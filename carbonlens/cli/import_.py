@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from carbonlens.cli.options import JsonOption, LedgerOption, TagOption, parse_tags
+from carbonlens.cli.options import JsonOption, LedgerOption, TagOption
+from carbonlens.cli.tags import parse_tags
 
 
 def register(app: typer.Typer) -> None:

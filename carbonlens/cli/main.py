@@ -4,62 +4,8 @@ from __future__ import annotations
 
 import sys
 
-import typer
-
-from carbonlens._version import __version__
-from carbonlens.cli import (
-    bench,
-    calibrate,
-    check,
-    compare,
-    demo,
-    doctor,
-    import_,
-    ledger,
-    output,
-    report,
-    run,
-    runs,
-    study,
-)
+from carbonlens.cli import output, run_plain
 from carbonlens.errors import CarbonlensError
-
-app = typer.Typer(
-    name="carbonlens",
-    help="What AI model runs cost in energy, carbon and money, and which step saved how much.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-demo.register(app)
-doctor.register(app)
-calibrate.register(app)
-run.register(app)
-bench.register(app)
-runs.register(app)
-import_.register(app)
-study.register(app)
-compare.register(app)
-check.register(app)
-report.register(app)
-ledger.register(app)
-
-
-def _version(show: bool) -> None:
-    if show:
-        typer.echo(f"carbonlens {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
-    ),
-) -> None:
-    """Take options that stand before a command."""
 
 
 def main() -> None:
@@ -84,8 +30,14 @@ def main() -> None:
 
 def _ended() -> int | str | None:
     """Run the command and return its exit code."""
+    name, *arguments = sys.argv[1:] or [""]
+    given = run_plain.parsed(arguments) if name == "run" else None
+    if given is not None:
+        return run_plain.measured(**given)
+    from carbonlens.cli.commands import MODULES, built  # half of a start that a plain run does without
+
     try:
-        app()
+        built([name] if name in MODULES else MODULES)()
     except SystemExit as end:
         return end.code
     return 0

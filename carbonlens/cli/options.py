@@ -38,18 +38,3 @@ AssumptionsOption = Annotated[
     Path | None,
     typer.Option("--assumptions", help="TOML file with place, grid factors and prices for all arms."),
 ]
-
-
-def parse_tags(tags: list[str] | None) -> dict[str, str]:
-    """Return ``k=v`` texts as a mapping.
-
-    Raises:
-        UsageError: If a text has no ``=`` or no key.
-    """
-    pairs: dict[str, str] = {}
-    for tag in tags or []:
-        key, equals, value = tag.partition("=")
-        if not equals or not key.strip():
-            raise UsageError(f"--tag {tag!r} is no key=value", mend="write --tag team=vision")
-        pairs[key.strip()] = value.strip()
-    return pairs

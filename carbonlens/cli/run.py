@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from contextlib import suppress
-from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
 import typer
 
-from carbonlens.cli.options import LedgerOption, TagOption, parse_tags
-from carbonlens.errors import UsageError
+from carbonlens.cli.options import LedgerOption, TagOption
+from carbonlens.cli.run_plain import measured
 
 
 def register(app: typer.Typer) -> None:
@@ -34,6 +30,9 @@ def run_command_line(
         str | None,
         typer.Option("--trace", metavar="FILE", help="Keep every reading in FILE (CSV; .gz compresses)."),
     ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Show power, energy so far and rate on the terminal's last line.")
+    ] = False,
     ledger: LedgerOption = None,
     json: Annotated[
         bool,
@@ -41,49 +40,18 @@ def run_command_line(
     ] = False,
 ) -> None:
     """Run a command and record its energy; its output and exit code are its own."""
-    from carbonlens.app.command import run_command
-
-    if repeat is not None and repeat < 1:
-        raise UsageError(f"--repeat {repeat} is no round", mend="rounds count from 1")
-    result = run_command(
+    code = measured(
         command,
         step=step,
         study=study,
         unit=unit,
-        units=_units(units),
+        units=units,
         repeat=repeat,
-        tags=parse_tags(tag),
+        tag=tag,
         record_args=record_args,
-        ledger=ledger,
         trace=trace,
+        live=live,
+        ledger=ledger,
+        json=json,
     )
-    from carbonlens.cli import run_view
-
-    run_view.print_result(result, json=json)
-    if result.signal is not None:
-        die_by(result.signal)
-    raise typer.Exit(result.exit_code)
-
-
-def _units(text: str | None) -> Decimal | None:
-    if text is None:
-        return None
-    try:
-        value = Decimal(text)
-    except InvalidOperation:
-        value = Decimal("NaN")
-    if not value.is_finite() or value <= 0:
-        raise UsageError(f"--units {text!r} is no positive number", mend="write --units 1000")
-    return value
-
-
-def die_by(number: int) -> None:
-    """End this process by the signal that ended the command, as a shell would see it."""
-    import resource
-
-    # The command's own core dump, if any, is the one of interest.
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    if number not in (signal.SIGKILL, signal.SIGSTOP):
-        signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
+    raise typer.Exit(code)

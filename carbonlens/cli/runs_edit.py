@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from carbonlens.cli import output
-from carbonlens.cli.options import JsonOption, LedgerOption, parse_tags
+from carbonlens.cli.options import JsonOption, LedgerOption
+from carbonlens.cli.tags import parse_tags
 
 if TYPE_CHECKING:
     from carbonlens.app.ledger_care import Edited

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
 from carbonlens.accounting.allocation_totals import Totals
-from carbonlens.app.runs import Listing
+from carbonlens.accounting.job_runs import JobRun
+from carbonlens.app.runs import ListedJob, Listing
 from carbonlens.cli import output
+from carbonlens.cli.artefact_view import artefact_lines
+from carbonlens.cli.execution_view import execution_lines
+from carbonlens.cli.phases_view import print_phases
+from carbonlens.cli.token_view import token_lines
 from carbonlens.domain.counting import counted
-from carbonlens.domain.estimate import Estimate
+from carbonlens.domain.estimate import Estimate, add
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S
 from carbonlens.reporting import format as fmt
-from carbonlens.reporting.run_json import run_json, totals_json
+from carbonlens.reporting.run_json import job_json, run_json, totals_json
 
 _MOST_NAMES: Final = 3
 _SHORTEST_NAME: Final = 10
@@ -29,6 +35,7 @@ def print_list_as_json(listing: Listing) -> None:
             "schema": "carbonlens/runs/1",
             "ledger": listing.ledger,
             "runs": [run_json(r, b) for r, b in zip(listing.runs, listing.billed, strict=True)],
+            "jobs": [job_json(j.run, j.billed) for j in listing.jobs],
             "totals": None if listing.totals is None else totals_json(listing.totals),
             "recovered": len(listing.recovered),
             "unread_batches": listing.unread_batches,
@@ -51,22 +58,23 @@ def print_run_as_json(run: Run) -> None:
 
 def print_list(listing: Listing, limit: int) -> None:
     """Print the newest runs, at most ``limit``."""
-    shown = listing.runs[-limit:]
+    entries = _entries(listing)
+    shown = entries[-limit:]
     if not listing.runs:
         output.say(f"no runs in {listing.ledger}")
     if listing.totals is None:
         output.say(f"the newest {_runs(len(shown))} in {listing.ledger} (all, with totals: --json):")
-    elif len(listing.runs) > len(shown):
-        output.say(f"{len(listing.runs)} runs in {listing.ledger}, the newest {len(shown)}:")
+    elif len(entries) > len(shown):
+        output.say(f"{len(entries)} runs in {listing.ledger}, the newest {len(shown)}:")
     if shown:
         header = ["run", "study/step", "status", "start (UTC)", "time", "energy", "95 %"]
-        rows = [_row(r) for r in shown]
+        rows = [_job_row(e) if isinstance(e, ListedJob) else _row(e) for e in shown]
         rest = sum(max(len(row[i]) for row in (header, *rows)) for i in range(len(header)) if i != 1)
         names = max(output.WIDTH - rest - 2 * (len(header) - 1), _SHORTEST_NAME)
         rows = [[cell if i != 1 else output.clip(cell, names) for i, cell in enumerate(row)] for row in rows]
         for line in output.table(header, rows, left=4):
             output.say(line)
-        for line in [] if listing.totals is None else _total_lines(listing.totals):
+        for line in [] if listing.totals is None else _total_lines(listing.totals, listing.jobs):
             output.say(line)
     if listing.recovered:
         output.note(f"recovered {_runs(len(listing.recovered))} whose process was gone")
@@ -94,11 +102,12 @@ def print_recovered(runs: tuple[Run, ...], *, json: bool) -> None:
 
 
 def print_run(run: Run) -> None:
-    """Print the facts of one run, a line each."""
+    """Print the facts of one run, a line each, and its phases."""
     facts = [
         ("run", run.run_id),
         ("study / step", f"{run.study or '-'} / {run.step or '-'}"),
         ("role, status", f"{run.role}, {run.status}" + (f" ({run.error})" if run.error else "")),
+        *((("job", _job_line(run)),) if run.job_id is not None else ()),
         ("start (UTC)", f"{_start(run)}, {_time(run)}"),
         ("energy", _energy_line(run)),
         *(
@@ -107,7 +116,10 @@ def print_run(run: Run) -> None:
                 dict.fromkeys(f"{r.component}: {r.method}" for r in run.energy) or ("none",)
             )
         ),
+        *(("execution" if not k else "", text) for k, text in enumerate(execution_lines(run))),
+        *(("artefacts" if not k else "", text) for k, text in enumerate(artefact_lines(run))),
         ("units", f"{run.units} {run.unit or 'units'}" if run.units is not None else "unknown"),
+        *(("tokens" if not k else "", text) for k, text in enumerate(token_lines(run))),
         ("coverage", _covered(run)),
         *(("findings" if not k else "", f"{f.code} {f.message}") for k, f in enumerate(run.findings)),
     ]
@@ -120,12 +132,14 @@ def print_run(run: Run) -> None:
         )
         for k, line in enumerate(lines or [""]):
             output.say(f"{(name if not k else '').ljust(width)}  {line}")
+    print_phases(run)
 
 
-def _total_lines(totals: Totals) -> list[str]:
+def _total_lines(totals: Totals, jobs: Sequence[ListedJob] = ()) -> list[str]:
     """Return a line a boundary, one for what nobody is billed, one for what nobody knows."""
     nested = f" and {totals.nested} inside them" if totals.nested else ""
-    counted = f"{_runs(totals.runs)}{nested}"
+    together = sum(len(j.run.parts) - 1 for j in jobs if j.run.first.parent_run_id is None)
+    counted = f"{_runs(totals.runs - together)}{nested}"
     lines = []
     for part in totals.parts:
         which = counted if len(totals.parts) == 1 else _runs(part.runs)
@@ -159,6 +173,27 @@ def _row(run: Run) -> list[str]:
     ]
 
 
+def _entries(listing: Listing) -> list[Run | ListedJob]:
+    """Return what has a line of its own: what several ranks recorded together has one."""
+    jobs = {r.run_id: j for j in listing.jobs for r in j.run.parts}
+    last = {j.run.parts[-1].run_id for j in listing.jobs}
+    return [jobs.get(r.run_id, r) for r in listing.runs if r.run_id not in jobs or r.run_id in last]
+
+
+def _job_row(job: ListedJob) -> list[str]:
+    run = job.run
+    energy = add((r.total_energy for r in run.parts), "J") if job.billed is None else job.billed
+    return [
+        _short(run.first.run_id),
+        f"{len(run.parts)} x {run.first.study or '-'}/{run.first.step or '-'}",
+        run.status,
+        _start(run)[:16],
+        _time(run),
+        fmt.energy(energy).text,
+        _width(energy),
+    ]
+
+
 def _width(energy: Estimate) -> str:
     """Return the interval of a figure, in the unit that it is printed in."""
     if energy.value is None or energy.state in {"unknown", "not_applicable"}:
@@ -168,13 +203,13 @@ def _width(energy: Estimate) -> str:
     return fmt.energy(energy).interval or "exact"
 
 
-def _start(run: Run) -> str:
+def _start(run: Run | JobRun) -> str:
     if run.start_us is None:
         return "unknown"
     return datetime.fromtimestamp(run.start_us / US_PER_S, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _time(run: Run) -> str:
+def _time(run: Run | JobRun) -> str:
     return fmt.duration(Estimate(value=run.duration_s, unit="s")).text
 
 
@@ -183,6 +218,11 @@ def _energy_line(run: Run) -> str:
     grade = f", grade {total.grade}" if total.grade else ""
     boundary = f", boundary {run.boundary}" if run.boundary else ""
     return f"{output.figure(fmt.energy(total), total)}{grade}{boundary}"
+
+
+def _job_line(run: Run) -> str:
+    rank = "" if run.rank is None else f", rank {run.rank}"
+    return f"{run.job_id}, attempt {run.attempt}{rank}"
 
 
 def _covered(run: Run) -> str:

@@ -60,7 +60,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         boundary: What its joules include.
         vector: Factors and prices the measures are made with.
         findings: What is unknown of its measures.
-        is_disturbed: All its rounds ran on a disturbed machine: no verdict rests on it.
+        is_disturbed: All its rounds ran on a disturbed machine, or under a changing power cap: no verdict
+            rests on it.
     """
 
     name: str

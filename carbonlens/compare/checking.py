@@ -206,7 +206,7 @@ def _of_amount(
     if not log.is_complete:
         return change, None, "a part of it is not measured"
     if log.is_disturbed:
-        return change, None, "no round was measured on a quiet machine"
+        return change, None, "no round was measured on a quiet, unchanged machine"
     if log.over.n < ROUNDS_NEEDED:
         return change, None, f"{counted(log.over.n, 'complete round')}, and {ROUNDS_NEEDED} are needed"
     rule = Rule(margin=study.margin, interval=study.interval, is_sequential=study.is_sequential)

@@ -160,7 +160,7 @@ def _of_effect(effect: Effect | None, unit: str, margin: float) -> str:
     if effect.n_rounds == 0 and effect.ratio.value == 0:
         return f"{against}; it used exactly nothing, of which no interval can be made, so there is no verdict"
     if effect.is_disturbed:
-        return f"{against}, but no round was measured on a quiet machine, so there is no verdict"
+        return f"{against}, but no round was measured on a quiet, unchanged machine, so there is no verdict"
     if effect.n_rounds < ROUNDS_NEEDED:
         return f"{against}; {counted(effect.n_rounds, 'complete round')}, and a verdict needs {ROUNDS_NEEDED}"
     if effect.verdict == "same":

@@ -14,6 +14,7 @@ from carbonlens.compare.arms import Arm, complete_rounds
 from carbonlens.compare.break_even import break_evens
 from carbonlens.compare.comparability import check, refuse_other_unit
 from carbonlens.compare.contrast import scaled, total_of
+from carbonlens.compare.device_settings import settled_arms
 from carbonlens.compare.disagreement import disagreements
 from carbonlens.compare.effort import efforts_of, total_effort
 from carbonlens.compare.grouping import StepRuns, build_arm, group, is_per_run
@@ -125,10 +126,11 @@ def material_of(
         )
     findings += _unusable(groups, {a.name for a in built})
     failed = {n for n, g in groups.items() if n != study.baseline and g.has_failed}
-    quiet, of_noise = without_disturbed(built)
+    settled, of_devices = settled_arms(built)
+    quiet, of_noise = without_disturbed(settled)
     arms, of_rounds = complete_rounds(quiet, failed)
     refuse_other_unit(arms, study)
-    findings += of_noise + of_rounds + check(arms, study)
+    findings += of_devices + of_noise + of_rounds + check(arms, study)
     arms, of_adjustment = adjusted(arms, study)
     findings += of_adjustment + _about_arms(arms, vector)
     efforts, of_effort = efforts_of(groups, study, vector, arms[0].boundary)

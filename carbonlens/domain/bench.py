@@ -21,8 +21,8 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
         name: Name its runs carry.
         kind: What does the work.
         command: Program and arguments, run without a shell.
-        callable: ``module:function``, called again and again in a process of its own.
-        onnx: Path of a model, run by ONNX Runtime in a process of its own.
+        callable: ``module:function``, called again and again in processes of its own.
+        onnx: Path of a model, run by ONNX Runtime in processes of its own.
         url: Address that is requested again and again.
         serve: Command of the server that answers at ``url``; it is started and ended
             with the variant, since what is measured is its process and its requests.
@@ -31,8 +31,8 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
         prepare: Makes the variant ready, once; measured as its effort. A command
             as a tuple, or ``module:function``, whose value the callable gets.
         evaluate: Measures the quality, once. A command or ``module:function``.
-        inputs: ``module:function`` that returns the feed of an ONNX model; zeros to
-            ones by the model's own shapes when ``None``.
+        inputs: ``module:function`` that returns the feed of an ONNX model; seeded noise
+            of the model's own shapes when ``None``.
         providers: Execution providers of an ONNX model, in order.
         body: Request body of a URL.
         headers: Request headers of a URL.

@@ -33,7 +33,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
         drift_p: Two-sided p of "no drift", unadjusted.
         outlier_rounds: Numbers of rounds that do not belong to the others. They
             are counted all the same.
-        is_disturbed: An arm has no round of a quiet machine, so there is no verdict.
+        is_disturbed: An arm has no round of a quiet, unchanged machine, so there is no verdict.
     """
 
     reference: str

@@ -37,6 +37,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
         """The energy as an estimate in joules."""
         if self.energy_j is None:
             return unknown("J")
+        # Where nothing tells how sure it is, it has no interval, not a zero one.
+        no_width = not self.u_by_source_j and self.u_random_j == 0 and self.energy_j != 0
         return Estimate(
             value=float(self.energy_j),
             unit="J",
@@ -44,4 +46,5 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
             grade=self.grade,
             u_random=self.u_random_j,
             u_by_source=self.u_by_source_j,
+            bounds=(None, None) if no_width else None,
         )

@@ -125,6 +125,8 @@ class DeviceConditions(msgspec.Struct, frozen=True, kw_only=True):
         lowest_clock_mhz: Lowest of the looks.
         temperature_c: Highest of the looks.
         power_cap_w: The cap in force at the end.
+        earlier_power_cap_w: Another cap that was seen in the window before it; ``None``
+            where it did not change.
         memory_bytes: Most of its memory that was in use, by anybody.
     """
 
@@ -133,6 +135,7 @@ class DeviceConditions(msgspec.Struct, frozen=True, kw_only=True):
     lowest_clock_mhz: float | None = None
     temperature_c: float | None = None
     power_cap_w: float | None = None
+    earlier_power_cap_w: float | None = None
     memory_bytes: int | None = None
 
 

@@ -49,12 +49,14 @@ class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
         ended: Why it ended.
         half_width: Widest half width of a step at the end, as a relative change.
         failed: What each variant that failed says.
+        in_one_process: Variants whose rounds were measured in one process.
     """
 
     rounds: int
     ended: Ended
     half_width: float | None = None
     failed: Mapping[str, str] = msgspec.field(default_factory=dict)
+    in_one_process: tuple[str, ...] = ()
 
 
 def run_bench(
@@ -207,7 +209,13 @@ class _Series:
 
     def _result(self, rounds: int, ended: Ended, said: NextRounds | None) -> BenchResult:
         half_width = None if said is None else said.half_width
-        return BenchResult(rounds=rounds, ended=ended, half_width=half_width, failed=self._failed)
+        return BenchResult(
+            rounds=rounds,
+            ended=ended,
+            half_width=half_width,
+            failed=self._failed,
+            in_one_process=tuple(name for name, arm in self._arms.items() if not arm.is_renewed),
+        )
 
     def _attempt(self, name: str, work: _Work) -> None:
         """Do one piece of work; a variant that fails leaves the series.

@@ -12,7 +12,12 @@ class ArmRunner(Protocol):
 
     Each step but ``close`` is one recorded run; each raises ``MeasurementError`` when
     the variant's own work fails, after that was recorded.
+
+    Attributes:
+        is_renewed: Whether each round is measured in a fresh process.
     """
+
+    is_renewed: bool
 
     def prepare(self, *, record: bool) -> Run | None:
         """Do the variant's effort; ``None`` when it has none, or none is to be recorded."""

@@ -31,6 +31,8 @@ _MOST_TIMES: Final = 1000
 class CommandArm:
     """Runs a command; one execution starts a fresh process, so that its start-up counts too."""
 
+    is_renewed = True
+
     def __init__(self, variant: Variant, bench: Bench, place: Place, label: Label, scratch: Path) -> None:
         """Prepare; nothing is run yet.
 
@@ -79,7 +81,21 @@ class CommandArm:
             unit=None if role == "effort" else self._label.unit,
             workload=None if role == "effort" else self._label.workload,
         )
-        return measure(label, self._place, work, of_children=True).run
+        settle = self._settle if role == "variant" else None
+        return measure(label, self._place, work, of_children=True, settle=settle).run
+
+    def _settle(self, seconds: float, run: Run) -> None:
+        """Repeat the command as its window will; one that fills it alone lets the last one's power fade.
+
+        To run a long command twice would double the time of the series, and its start is
+        part of its work.
+        """
+        if self._times == 1:
+            time.sleep(seconds)
+            return
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self._once(self._variant.command, run, None)
 
     def _effort(self, argv: Sequence[str], recorder: Recorder, run: Run) -> None:
         self._once(argv, run, recorder)

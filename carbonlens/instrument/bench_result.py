@@ -11,6 +11,7 @@ qualities alone (``{"accuracy": 0.97}``), as the last line of its output.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -69,10 +70,14 @@ def record(result: Mapping[str, Any], recorder: Recorder, *, where: str) -> bool
         Whether it said how many units were done.
 
     Raises:
-        MeasurementError: If a quality is neither a number nor an object.
+        MeasurementError: If the units are no positive number, or a quality is neither a
+            number nor an object.
     """
-    if result.get("units") is not None:
-        recorder.add_units(result["units"])
+    units = result.get("units")
+    if units is not None:
+        if isinstance(units, bool) or not isinstance(units, int | float) or not 0 < units < math.inf:
+            raise MeasurementError(f"says that it did {units!r} units", where=where, mend=_MEND)
+        recorder.add_units(units)
     recorder.add_latencies(result.get("latencies_ms") or ())
     quality = result.get("quality") or {}
     if not isinstance(quality, dict):
@@ -90,7 +95,7 @@ def record(result: Mapping[str, Any], recorder: Recorder, *, where: str) -> bool
             recorder.add_quality(name, said, None, None, higher_is_better=True)
         else:
             raise MeasurementError(f"quality {name!r} is no number", where=where, mend=_MEND)
-    return result.get("units") is not None
+    return units is not None
 
 
 _MEND: Final = 'write for example {"quality": {"accuracy": {"value": 0.97, "n": 1000}}}'

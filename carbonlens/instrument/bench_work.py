@@ -1,25 +1,19 @@
-"""The work of a bench's worker process: a function, an ONNX model or a URL, called again and again."""
+"""The work of a bench's worker process: what is called again and again, here a Python function."""
 
 from __future__ import annotations
 
 import importlib
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from carbonlens.domain.bench import Variant
-from carbonlens.errors import CarbonlensError, MeasurementError, MissingExtraError
-from carbonlens.instrument.execution import end
+from carbonlens.errors import CarbonlensError, MeasurementError
 
 Call = Callable[[], object]
 """Does the work once; what it returns is the number of units done, if it is a number."""
-
-
-SERVER_S: Final = 60.0
-"""A server that a variant starts has to answer within this time."""
 
 
 class Loaded(Protocol):
@@ -36,20 +30,6 @@ class Loaded(Protocol):
 
     def close(self) -> None:
         """Let go of what was opened."""
-
-
-def loaded(variant: Variant) -> Loaded:
-    """Return the work of a variant.
-
-    Args:
-        variant: One that is no command.
-    """
-    kinds: dict[str, Callable[[Variant], Loaded]] = {
-        "callable": FunctionWork,
-        "onnx": OnnxWork,
-        "url": UrlWork,
-    }
-    return kinds[variant.kind](variant)
 
 
 def function_of(text: str) -> Callable[..., Any]:
@@ -92,174 +72,22 @@ class FunctionWork:
 
     def evaluate(self) -> Mapping[str, Any] | None:
         """Call ``evaluate``."""
-        return _evaluated(self._variant, self._made)
+        return evaluated(self._variant, self._made)
 
     def close(self) -> None:
         """Nothing is open."""
 
 
-class OnnxWork:
-    """An ONNX model on the inputs that a function gives, else on numbers of its own shapes."""
+def evaluated(variant: Variant, given: tuple[object, ...]) -> Mapping[str, Any] | None:
+    """Return what a variant's ``evaluate`` function says; ``None`` without one.
 
-    def __init__(self, variant: Variant) -> None:
-        """Keep what to run."""
-        self._variant = variant
-        self._session: Any = None
-
-    def prepare(self) -> None:
-        """Call ``prepare``, which may write the model."""
-        if isinstance(self._variant.prepare, str):
-            function_of(self._variant.prepare)()
-
-    def load(self) -> Call:
-        """Open the session and return one inference.
-
-        Raises:
-            MeasurementError: If the model cannot be opened.
-            MissingExtraError: If ONNX Runtime is not installed.
-        """
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise MissingExtraError("onnx", "onnxruntime") from error
-        path = self._variant.onnx or ""
-        wanted = list(self._variant.providers) or onnxruntime.get_available_providers()
-        options = onnxruntime.SessionOptions()
-        # Threads that spin between calls are billed to whoever runs next.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        try:
-            session = onnxruntime.InferenceSession(path, options, providers=wanted)
-        except Exception as error:  # onnxruntime raises types of its own making
-            raise MeasurementError(
-                f"cannot be opened ({_first_line(error)})", where=path, mend="check the path and the model"
-            ) from error
-        missing = [p for p in self._variant.providers if p not in session.get_providers()]
-        if missing:
-            raise MeasurementError(
-                f"runs without {', '.join(missing)}",
-                where=path,
-                mend="install that provider, or leave it out",
-            )
-        self._session = session
-        named = self._variant.inputs
-        feed = function_of(named)() if named else own_feed(session)
-        return lambda: session.run(None, feed) and None
-
-    def evaluate(self) -> Mapping[str, Any] | None:
-        """Call ``evaluate`` with the session."""
-        return _evaluated(self._variant, (self._session,))
-
-    def close(self) -> None:
-        """Drop the session."""
-        self._session = None
-
-
-_TYPES: Final = {
-    "tensor(float)": "float32",
-    "tensor(float16)": "float16",
-    "tensor(double)": "float64",
-    "tensor(int64)": "int64",
-    "tensor(int32)": "int32",
-    "tensor(int8)": "int8",
-    "tensor(uint8)": "uint8",
-    "tensor(bool)": "bool",
-}
-
-
-def own_feed(session: Any) -> dict[str, Any]:  # noqa: ANN401  # onnxruntime brings no types
-    """Return inputs of a model's own shapes: seeded noise, ones where it takes whole numbers.
-
-    Noise, because zeros flatter some hardware; open dimensions are taken as 1.
+    Args:
+        variant: Whose quality is wanted.
+        given: What the function gets.
 
     Raises:
-        MeasurementError: If an input is of a kind that numbers do not fit.
+        MeasurementError: If it returns no qualities by name.
     """
-    import numpy as np
-
-    chance = np.random.Generator(np.random.PCG64(0))
-    feed = {}
-    for one in session.get_inputs():
-        kind = _TYPES.get(one.type)
-        if kind is None:
-            raise MeasurementError(
-                f"input {one.name!r} is a {one.type}",
-                where="onnx",
-                mend="give inputs = 'module:function' that returns the feed",
-            )
-        shape = [size if isinstance(size, int) and size > 0 else 1 for size in one.shape]
-        is_float = kind.startswith("float")
-        feed[one.name] = (chance.standard_normal(shape) if is_float else np.ones(shape)).astype(kind)
-    return feed
-
-
-class UrlWork:
-    """Requests to a server that this variant starts, so that the server's work is measured with it."""
-
-    def __init__(self, variant: Variant) -> None:
-        """Keep what to ask for."""
-        self._variant = variant
-        self._server: subprocess.Popen[bytes] | None = None
-
-    def prepare(self) -> None:
-        """Call ``prepare``."""
-        if isinstance(self._variant.prepare, str):
-            function_of(self._variant.prepare)()
-
-    def load(self) -> Call:
-        """Start the server and return one request.
-
-        Raises:
-            MeasurementError: If the address is none, or the server does not answer.
-        """
-        import urllib.request
-
-        body = None if self._variant.body is None else self._variant.body.encode()
-        address = self._variant.url or ""
-        if not address.startswith(("http://", "https://")):
-            raise MeasurementError("is no address", where=address, mend="write http://127.0.0.1:8000/path")
-        request = urllib.request.Request(address, data=body, headers=dict(self._variant.headers))  # noqa: S310  # http and https only, above
-
-        def call() -> None:
-            try:
-                with urllib.request.urlopen(request) as answer:  # noqa: S310  # as above
-                    answer.read()
-            except OSError as error:
-                raise MeasurementError(
-                    f"did not answer ({error})", where=address, mend="see what the server says"
-                ) from error
-
-        self._serve(call)
-        return call
-
-    def _serve(self, call: Call) -> None:
-        """Start the server and wait until it answers."""
-        self._server = server = subprocess.Popen(list(self._variant.serve))
-        deadline = time.monotonic() + SERVER_S
-        while True:
-            try:
-                call()
-            except MeasurementError as error:
-                ended = server.poll() is not None
-                if ended or time.monotonic() > deadline:
-                    how = f"ended with {server.returncode}" if ended else f"is silent after {SERVER_S:g} s"
-                    raise MeasurementError(
-                        f"the server {how}: {error.what}", where=self._variant.serve[0], mend=error.mend
-                    ) from error
-                time.sleep(0.1)
-            else:
-                return
-
-    def evaluate(self) -> Mapping[str, Any] | None:
-        """Call ``evaluate``."""
-        return _evaluated(self._variant, ())
-
-    def close(self) -> None:
-        """End the server."""
-        if self._server is not None:
-            end(self._server)
-
-
-def _evaluated(variant: Variant, given: tuple[object, ...]) -> Mapping[str, Any] | None:
     if not isinstance(variant.evaluate, str):
         return None
     found = function_of(variant.evaluate)(*given)
@@ -312,15 +140,12 @@ def _units_of(said: object, units: Decimal | None) -> Decimal:
         return Decimal(1)
     if isinstance(said, int | Decimal) and not isinstance(said, bool) and said > 0:
         return Decimal(said)
+    what = f"did {said} units" if isinstance(said, int | Decimal) else f"returned {type(said).__name__}"
     raise MeasurementError(
-        f"a call returned {type(said).__name__}, which is no number of units",
+        f"a call {what}, which is no positive number of them",
         where="units",
         mend="let it return how many units it did, or state units in the bench file",
     )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0][:160]
 
 
 def told(error: BaseException) -> str:

@@ -17,7 +17,7 @@ from carbonlens.domain.bench import Pace, Variant
 from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.run import Run
 from carbonlens.instrument import bench_result
-from carbonlens.instrument.bench_work import Call, Loaded, calls, loaded, settled, told
+from carbonlens.instrument.bench_work import Call, FunctionWork, Loaded, calls, settled, told
 from carbonlens.instrument.window import Label, Place, measure
 from carbonlens.metering.recorder import Recorder
 
@@ -50,6 +50,23 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
+def loaded(variant: Variant) -> Loaded:
+    """Return the work of a variant.
+
+    Args:
+        variant: One that is no command.
+    """
+    if variant.kind == "onnx":
+        from carbonlens.instrument.bench_onnx import OnnxWork
+
+        return OnnxWork(variant)
+    if variant.kind == "url":
+        from carbonlens.instrument.bench_server import UrlWork
+
+        return UrlWork(variant)
+    return FunctionWork(variant)
+
+
 class _Worker:
     def __init__(self, setting: Setting) -> None:
         self._pace = setting.pace
@@ -64,7 +81,8 @@ class _Worker:
             if order.label is None:
                 work(Recorder(), None)
                 return Answer()
-            return Answer(run=measure(order.label, self._place, work).run)
+            settle = self._settle if order.do == "measure" else None
+            return Answer(run=measure(order.label, self._place, work, settle=settle).run)
         except Exception as error:  # noqa: BLE001  # a variant is anybody's code; its parent tells the user
             return Answer(error=told(error))
 
@@ -88,14 +106,19 @@ class _Worker:
                 where = str(self._variant.evaluate)
                 bench_result.record({"quality": dict(found)}, recorder, where=where)
 
+    def _settle(self, seconds: float, run: Run) -> None:  # noqa: ARG002  # commands need it
+        calls(self._checked_call(), self._variant.units, seconds)
+
     def _measure(self, recorder: Recorder, run: Run | None) -> None:  # noqa: ARG002  # all orders are alike
-        call = self._call
-        if call is None:
-            raise RuntimeError("an arm is checked before it is measured")
         settled()
-        units, latencies = calls(call, self._variant.units, self._pace.window_s)
+        units, latencies = calls(self._checked_call(), self._variant.units, self._pace.window_s)
         recorder.add_units(units)
         recorder.add_latencies(latencies)
+
+    def _checked_call(self) -> Call:
+        if self._call is None:
+            raise RuntimeError("an arm is checked before it is measured")
+        return self._call
 
 
 def serve(orders: BinaryIO, answers: BinaryIO) -> None:

@@ -18,7 +18,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -77,18 +77,29 @@ class HeldSignals(msgspec.Struct, frozen=True, kw_only=True):
     child_mask: frozenset[int]
 
 
-def run_child(argv: Sequence[str], environ: Mapping[str, str], held: HeldSignals) -> ChildEnd:
+def run_child(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    held: HeldSignals,
+    *,
+    make_room: Callable[[], object] | None = None,
+) -> ChildEnd:
     """Run a command and wait for it, passing signals on.
 
     Args:
         argv: Program and arguments; the program is searched for in ``PATH``.
         environ: The child's environment.
         held: Signals to pass on.
+        make_room: Called where the system lets no further process start. The command then
+            takes this process's place, and nothing returns; ``None`` where it must not.
     """
     others = frozenset(children(os.getpid()))
     try:
         pid = _spawn(argv, environ, held.child_mask)
     except OSError as error:
+        if error.errno == errno.EAGAIN and make_room is not None:
+            make_room()
+            error = _take_place(argv, environ, held.child_mask)
         return _not_started(argv[0], error)
     status = _wait(pid, held.waited_for, others)
     reap_orphans(others)
@@ -161,6 +172,21 @@ def _spawn(argv: Sequence[str], environ: Mapping[str, str], mask: frozenset[int]
     script = shutil.which(argv[0]) or argv[0]
     shell = ["/bin/sh", script, *argv[1:]]
     return os.posix_spawn(shell[0], shell, environ, setsigmask=mask, setsigdef=restored)
+
+
+def _take_place(argv: Sequence[str], environ: Mapping[str, str], mask: frozenset[int]) -> OSError:
+    """Become the command, threads and all; return why that is not possible."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)  # it would outlive the exec
+    for number in _RESTORED:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    try:
+        os.execvpe(argv[0], list(argv), environ)  # noqa: S606  # as the child would have been started
+    except OSError as error:
+        return error
 
 
 def _wait(pid: int, held: frozenset[int], others: frozenset[int]) -> int:

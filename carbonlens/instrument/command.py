@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,12 +22,16 @@ from carbonlens.metering.deposit import Deposit
 from carbonlens.metering.ending import killed_by
 from carbonlens.metering.job import this_job
 from carbonlens.metering.lineage import VARIABLE, process_lineage
+from carbonlens.metering.notice import tell_unmeasured
 from carbonlens.metering.process_time import children
 from carbonlens.metering.records import new_run
 from carbonlens.metering.sensors.discovery import Watch, watch
 from carbonlens.metering.session import Session
 from carbonlens.metering.trace_target import TraceTarget
 from carbonlens.metering.wording import arguments_sha256, error_text, plain
+
+if TYPE_CHECKING:
+    from carbonlens.instrument.live import LiveView
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +69,8 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
     sources: Sources | None = None,
     notes: Sequence[Finding] = (),
     trace: TraceTarget | None = None,
+    live: bool = False,
+    may_give_way: bool = False,
 ) -> CommandResult:
     """Run a command, and record what it used as one run.
 
@@ -82,6 +90,9 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         sources: What the user declared, beside what is found.
         notes: What must be said on the record beside what measuring finds.
         trace: File that gets every reading when the command has ended.
+        live: True to show power and energy so far on the terminal that stderr is.
+        may_give_way: True where the command may take this process's place if no other can
+            be started: it then runs unmeasured, and nothing returns.
 
     Raises:
         UsageError: If there is no command.
@@ -92,15 +103,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         session, fault = None, None
         environ = dict(os.environ)
         try:
-            run = msgspec.structs.replace(
-                _described(argv, record_args=record_args),
-                role="variant" if step is not None else "other",
-                study=None if study is None else plain(study),
-                step=None if step is None else plain(step),
-                unit=None if unit is None else plain(unit),
-                repeat=repeat,
-                tags={plain(k): plain(v) for k, v in (tags or {}).items()},
-            )
+            run = _labelled(_described(argv, record_args=record_args), step, study, unit, repeat, tags)
             seen = watch(of_children=True, sources=sources)
             session = _started(run, ledger, seen, units, (*notes, *seen.findings), trace)
             environ[VARIABLE] = run.run_id
@@ -108,7 +111,11 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
             environ[LEDGER_VARIABLE] = str(ledger)
         except Exception as error:  # noqa: BLE001  # law 8: the command runs, measured or not
             fault = error_text(error)
-        end = run_child(argv, environ, held)
+        view = _shown(session) if live else None
+        gone = partial(_give_way, session, view) if may_give_way else None
+        end = run_child(argv, environ, held, make_room=gone)
+        if view is not None:
+            view.stop()
         stored = None
         if session is not None:
             try:
@@ -147,6 +154,26 @@ def _described(argv: Sequence[str], *, record_args: bool) -> Run:
     )
 
 
+def _labelled(
+    run: Run,
+    step: str | None,
+    study: str | None,
+    unit: str | None,
+    repeat: int | None,
+    tags: Mapping[str, str] | None,
+) -> Run:
+    """Return the record with what the user calls it."""
+    return msgspec.structs.replace(
+        run,
+        role="variant" if step is not None else "other",
+        study=None if study is None else plain(study),
+        step=None if step is None else plain(step),
+        unit=None if unit is None else plain(unit),
+        repeat=repeat,
+        tags={plain(k): plain(v) for k, v in (tags or {}).items()},
+    )
+
+
 def _started(  # the pieces of one session
     run: Run,
     ledger: Path,
@@ -162,6 +189,26 @@ def _started(  # the pieces of one session
         session.recorder.add_units(units)
     session.start()
     return session
+
+
+def _shown(session: Session | None) -> LiveView | None:
+    """Begin to show what is measured; raises nothing."""
+    from carbonlens.instrument.live import LiveView, live_line  # most runs show nothing
+
+    try:
+        line = live_line() if session is not None else None
+        return None if session is None or line is None else LiveView(session, line)
+    except Exception:  # noqa: BLE001  # law 8: a terminal or a library at fault costs the line alone
+        return None
+
+
+def _give_way(session: Session | None, view: LiveView | None) -> None:
+    """Let go of everything: the command needs the place, and is about to have this process."""
+    if view is not None:
+        view.stop()
+    if session is not None:
+        session.abandon()
+    tell_unmeasured("the system lets no process start beside it")
 
 
 def _finished(session: Session, end: ChildEnd, program: str) -> Deposit:

@@ -28,6 +28,8 @@ _WANTED: Final[Mapping[str, str]] = {
     "on": "a list of names, or one text with + between them,",
     "tags": "a dictionary of texts",
     "trace": "a path",
+    "attempt": "a whole number",
+    "rank": "a whole number",
 }
 """What a field of a request takes, where that is not a text."""
 
@@ -49,6 +51,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     site: str | None = None
     hardware: str | None = None
     trace: str | Path | None = None
+    attempt: int | None = None
+    rank: int | None = None
 
 
 def described(request: Request, parent: str | None, notes: list[Finding]) -> Run:
@@ -64,12 +68,16 @@ def described(request: Request, parent: str | None, notes: list[Finding]) -> Run
     def said(field: str, convert: Callable[[Any], T] = plain) -> T | None:  # type: ignore[assignment]  # narrowed above in a way mypy does not follow
         return said_of(request, field, convert, notes)
 
+    named = said("job_id")
+    if job.is_of_node and named is None:
+        notes.append(findings.job_of_one_node())
     return msgspec.structs.replace(
         run,
-        job_id=said("job_id") or job.job_id,
+        job_id=named or job.job_id,
         parent_run_id=parent,
-        attempt=job.attempt,
-        rank=job.rank,
+        # A launcher counts its own restarts; who resumes a checkpoint knows of all before.
+        attempt=max(job.attempt, said("attempt", whole_of) or 1),
+        rank=job.rank if request.rank is None else said("rank", whole_of),
         role=_role(request, notes),
         study=said("study"),
         step=said("step"),

@@ -40,7 +40,7 @@ class Tracker:
 
     def __enter__(self) -> TrackedRun:
         """Begin to measure."""
-        handle = TrackedRun(self._request)
+        handle = self._handle()
         self._entered.append(handle)
         _open_here.set((*(h for h in _open_here.get() if not h._ended), handle))
         handle._start()
@@ -61,17 +61,27 @@ class Tracker:
             entered.remove(mine[-1])
             mine[-1]._stop(error)
 
+    def _handle(self) -> TrackedRun:
+        """Return the handle of a run that is about to begin."""
+        return TrackedRun(self._request)
+
+    def _of_call(
+        self, function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Tracker:
+        """Return what measures one call of a decorated function; raises nothing."""
+        del function, args, kwargs
+        return Tracker(self._request)
+
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Measure every call of a function: plain, coroutine, generator or both."""
         import inspect  # 10 ms that a program without decorated functions is spared
 
-        request = self._request
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
             async def measured_async(*args: P.args, **kwargs: P.kwargs) -> object:
-                with Tracker(request):
-                    return await function(*args, **kwargs)
+                with self._of_call(function, args, kwargs) as run:
+                    return run._returned(await function(*args, **kwargs))
 
             return cast("Callable[P, R]", measured_async)
 
@@ -79,8 +89,8 @@ class Tracker:
 
             @functools.wraps(function)
             def measured_generator(*args: P.args, **kwargs: P.kwargs) -> Generator[object, Any, object]:
-                with Tracker(request):
-                    return (yield from function(*args, **kwargs))
+                with self._of_call(function, args, kwargs) as run:
+                    return run._returned((yield from function(*args, **kwargs)))
 
             return cast("Callable[P, R]", measured_generator)
 
@@ -90,7 +100,7 @@ class Tracker:
             async def measured_async_generator(
                 *args: P.args, **kwargs: P.kwargs
             ) -> AsyncGenerator[object, Any]:
-                with Tracker(request):
+                with self._of_call(function, args, kwargs):
                     source = function(*args, **kwargs)
                     try:
                         value = await anext(source)
@@ -110,8 +120,8 @@ class Tracker:
 
         @functools.wraps(function)
         def measured(*args: P.args, **kwargs: P.kwargs) -> R:
-            with Tracker(request):
-                return function(*args, **kwargs)
+            with self._of_call(function, args, kwargs) as run:
+                return run._returned(function(*args, **kwargs))
 
         return measured
 
@@ -128,6 +138,7 @@ def track(
     role: Role | None = None,
     unit: str | None = None,
     job_id: str | None = None,
+    attempt: int | None = None,
     repeat: int | None = None,
     tags: Mapping[str, str] | None = None,
     ledger: str | Path | Ledger | None = None,
@@ -147,6 +158,7 @@ def track(  # noqa: PLR0913  # fields of the record, all optional and by name
     role: Role | None = None,
     unit: str | None = None,
     job_id: str | None = None,
+    attempt: int | None = None,
     repeat: int | None = None,
     tags: Mapping[str, str] | None = None,
     ledger: str | Path | Ledger | None = None,
@@ -172,6 +184,7 @@ def track(  # noqa: PLR0913  # fields of the record, all optional and by name
         role: What the work is for; ``variant`` when a step is named, else ``other``.
         unit: Functional unit that ``add_units`` counts, such as ``image``.
         job_id: Job of several runs; by default that of SLURM or torchrun.
+        attempt: 1 for the first try; a job that resumes counts up. By default what the launcher counts.
         repeat: Number of the round, from 1.
         tags: Labels of your own.
         ledger: Folder to record in, else as for the command line.
@@ -192,6 +205,7 @@ def track(  # noqa: PLR0913  # fields of the record, all optional and by name
             role=role,
             unit=unit,
             job_id=job_id,
+            attempt=attempt,
             repeat=repeat,
             tags=tags,
             ledger=ledger,

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import SupportsFloat, SupportsInt
+from typing import SupportsFloat, SupportsInt, TypeVar
 
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import RunStatus
 from carbonlens.instrument.request import Request, described, ledger_path, said_of
 from carbonlens.instrument.sources import declared_sources
+from carbonlens.instrument.tokens import Milliseconds, TokenMeter
 from carbonlens.metering import findings
 from carbonlens.metering.deposit import Deposit
 from carbonlens.metering.ending import OpenRun, killed_by, process_ending
 from carbonlens.metering.lineage import process_lineage
 from carbonlens.metering.notice import tell_fault, tell_misplaced, tell_unmeasured
+from carbonlens.metering.phases import Level, PhaseBlock, Phases
 from carbonlens.metering.recorder import Recorder
 from carbonlens.metering.recovery import WAIT_S, recover_beside
 from carbonlens.metering.sensors.discovery import watch
 from carbonlens.metering.session import Session
 from carbonlens.metering.trace_target import target_of
 from carbonlens.metering.wording import error_kind, error_text, plain
+
+T = TypeVar("T")
 
 
 class TrackedRun:
@@ -35,6 +39,7 @@ class TrackedRun:
         """Prepare; measuring begins with ``_start``."""
         self._request = request
         self._recorder = Recorder()
+        self.token_meter = TokenMeter(self._recorder)
         self._session: Session | None = None
         self._run: Run | None = None
         self._fault: str | None = None
@@ -62,6 +67,46 @@ class TrackedRun:
         """Count ``n`` more functional units as done."""
         self._recorder.add_units(n)
 
+    def step(self, units: SupportsFloat = 1) -> None:
+        """Count the units of one pass of a loop, in the run and in the phase it is in.
+
+        Args:
+            units: Functional units done: samples, tokens, whatever ``unit`` names.
+        """
+        self._recorder.add_units(units)
+
+    def phase(self, name: str) -> PhaseBlock:
+        """Return a context manager: what runs inside is the phase ``name`` of the run.
+
+        Phases tell what part of the run's energy, time and units went where; they are no
+        runs of their own. The innermost one counts, and the one around it goes on after.
+
+        Args:
+            name: ``load``, ``warm-up``, ``steady``, ``evaluation``, ``checkpoint`` or one's own.
+        """
+        return PhaseBlock(name, self._begin_phase, self._end_phase)
+
+    def enter_phase(self, name: str | None) -> None:
+        """Go on in the phase ``name`` until another is entered, or the block around ends.
+
+        Args:
+            name: As of ``phase``; ``None`` leaves what was entered this way.
+        """
+        self._switch(lambda phases: phases.say(name))
+
+    def _begin_phase(self, name: object) -> Level | None:
+        return self._switch(lambda phases: phases.begin(name))
+
+    def _end_phase(self, level: Level) -> None:
+        self._switch(lambda phases: phases.end(level))
+
+    def _switch(self, change: Callable[[Phases], T]) -> T | None:
+        try:
+            return None if self._session is None else self._session.switch_phase(change)
+        except Exception as error:  # noqa: BLE001  # law 8: a phase less, and the loop goes on
+            self._recorder.note(findings.record_ignored("phase", error_text(error)))
+            return None
+
     def record_quality(
         self,
         name: str,
@@ -69,7 +114,7 @@ class TrackedRun:
         n: SupportsInt | None = None,
         outcomes: Iterable[SupportsInt] | None = None,
         *,
-        higher_is_better: bool = True,
+        higher_is_better: bool | None = True,
     ) -> None:
         """Keep a quality figure of the work.
 
@@ -79,7 +124,7 @@ class TrackedRun:
             n: Number of examples it rests on; that of ``outcomes`` when absent.
             outcomes: One number an example (1 right, 0 wrong), in the order of the
                 test set, which allows a paired comparison.
-            higher_is_better: Direction.
+            higher_is_better: Direction; ``None`` where it is not known.
         """
         self._recorder.add_quality(name, value, n, outcomes, higher_is_better=higher_is_better)
 
@@ -87,11 +132,47 @@ class TrackedRun:
         """Take the latencies of further calls, in milliseconds."""
         self._recorder.add_latencies(milliseconds)
 
+    def record_tokens(
+        self,
+        *,
+        requests: SupportsInt | None = 1,
+        prompt: SupportsInt | None = None,
+        output: SupportsInt | None = None,
+        cached: SupportsInt | None = None,
+        first_token_ms: Milliseconds | None = None,
+        inter_token_ms: Milliseconds | None = None,
+    ) -> None:
+        """Take what a call of a language model's engine did; leave out what it does not tell.
+
+        A total is known only if every call told its part. For ``transformers`` there is
+        ``carbonlens.instrument.transformers.track_generate``.
+
+        Args:
+            requests: Sequences that the call wrote.
+            prompt: Prompt tokens, the cached ones included; padding is none.
+            output: Tokens written, all sequences together, the first ones included.
+            cached: Prompt tokens that a cache held; 0 where there is no cache.
+            first_token_ms: Time to the first token, or a list with one a request.
+            inter_token_ms: Times from one token to the next, in milliseconds.
+        """
+        self.token_meter.record(
+            requests=requests,
+            prompt=prompt,
+            output=output,
+            cached=cached,
+            first_token_ms=first_token_ms,
+            inter_token_ms=inter_token_ms,
+        )
+
     def describe_model(
         self, bytes: SupportsInt | None = None, macs_per_unit: SupportsInt | None = None
     ) -> None:
         """Keep the model's size in bytes and its multiply-accumulates per unit."""
         self._recorder.describe_model(bytes, macs_per_unit)
+
+    def _returned(self, value: T) -> T:
+        """Take what a decorated function returned; hand it on."""
+        return value
 
     def _start(self) -> None:
         try:

@@ -14,12 +14,16 @@ from carbonlens.metering.deposit import Deposit, deposit
 from carbonlens.metering.lineage import process_lineage
 from carbonlens.metering.recorder import Recorder
 from carbonlens.metering.records import new_run, one_line
-from carbonlens.metering.sensors.discovery import watch
+from carbonlens.metering.sensors.discovery import Watch, watch
 from carbonlens.metering.session import Session
+from carbonlens.metering.settling import settle_s
 from carbonlens.metering.wording import error_kind
 
 Work = Callable[[Recorder, Run], None]
 """Gets where to say what was done, and the record so far."""
+
+Settle = Callable[[float, Run], None]
+"""Has the work go on for some seconds before its window, unmeasured; gets the record so far."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +56,19 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
     tags: dict[str, str] = {}  # a frozen record's default is never mutated
 
 
-def measure(label: Label, place: Place, work: Work, *, of_children: bool = False) -> Deposit:
+def measure(
+    label: Label,
+    place: Place,
+    work: Work,
+    *,
+    of_children: bool = False,
+    settle: Settle | None = None,
+    seen: Watch | None = None,
+) -> Deposit:
     """Measure a piece of work as one run.
+
+    With ``settle`` the load is there already when the window begins, so that no reading
+    in it tells of what was before: the settled tail of the work is measured.
 
     Args:
         label: What the record says.
@@ -61,18 +76,22 @@ def measure(label: Label, place: Place, work: Work, *, of_children: bool = False
         work: What to measure.
         of_children: The work is done by child processes, so that this one's own
             CPU time is none of it.
+        settle: Does the same work for the time that the sensors need.
+        seen: What to look at; everything that can be by default.
 
     Raises:
-        Exception: Whatever ``work`` raises, after the run was recorded as failed.
+        Exception: Whatever ``work`` or ``settle`` raises, after the run was recorded as failed.
     """
     run = _begun(label)
     recorder = Recorder()
-    seen = watch(of_children=of_children, sources=place.sources)
+    seen = seen or watch(of_children=of_children, sources=place.sources)
     session = Session(run, seen, Path(place.ledger), recorder=recorder)
     for note in seen.findings:
         session.note(note)
-    session.start()
     try:
+        if settle is not None and (seconds := settle_s(s.info for s in seen.sensors)) > 0:
+            settle(seconds, run)
+        session.start()
         work(recorder, run)
     except BaseException as error:
         session.finish("failed", error=error_kind(error))

@@ -16,7 +16,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import Boundary, Grade
 from carbonlens.ledger import queries
 from carbonlens.ledger.amounts import COST, EMISSIONS, ENERGY, Amount, groups_of
-from carbonlens.ledger.queries import GRADES
+from carbonlens.ledger.value_sums import GRADES
 
 if TYPE_CHECKING:
     from carbonlens.ledger.calendar import Calendar

@@ -8,7 +8,7 @@ import re
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, get_args
 
@@ -16,6 +16,11 @@ from carbonlens.ledger import layout
 
 _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{16}\.tmp", re.DOTALL)
 """Names that ``_temporary`` gives."""
+
+ROWS: Final = "rows.json"
+NEW: Final = "new.parquet"
+_IN_TEMPORARY: Final = (ROWS, NEW, f"tmp_{NEW}")
+"""What lies in a folder of ``temporary_folder``; DuckDB puts ``tmp_`` before what it has not finished."""
 
 _FLAT: Final = (
     layout.IMPORTS,
@@ -63,11 +68,27 @@ def write_once(file: Path, content: bytes) -> None:
     sync_folder(file.parent)
 
 
+@contextmanager
+def temporary_folder(file: Path) -> Iterator[Path]:
+    """Lend a folder beside a file, to make it in; it is removed at the end.
+
+    Raises:
+        OSError: If it cannot be made.
+    """
+    folder = _temporary(file)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        _remove_folder(folder)
+
+
 def remove_leftovers(ledger: Path, *, older_than_s: float) -> int:
     """Remove temporary files of writers that were cut off; return how many.
 
-    A ledger may be a folder of the user's own: only regular files that have a name
-    of ours are removed, in the ledger's own folders only, and no link is followed.
+    A ledger may be a folder of the user's own: only regular files and folders that have
+    a name of ours are removed, in the ledger's own folders only, and no link is followed.
+    Of such a folder only what we put there goes; if there is more, it stays.
 
     Raises:
         OSError: If one cannot be removed.
@@ -78,7 +99,11 @@ def remove_leftovers(ledger: Path, *, older_than_s: float) -> int:
         for entry in _entries(folder):
             # A writer at work renames its file meanwhile.
             with suppress(FileNotFoundError):
-                if _TEMPORARY.fullmatch(entry.name) and _is_old_file(entry, latest):
+                if not _TEMPORARY.fullmatch(entry.name) or not _is_old(entry, latest):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    removed += _remove_folder(Path(entry.path))
+                elif entry.is_file(follow_symlinks=False):
                     Path(entry.path).unlink()
                     removed += 1
     return removed
@@ -102,9 +127,19 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _is_old_file(entry: os.DirEntry[str], latest: float) -> bool:
-    status = entry.stat(follow_symlinks=False)
-    return stat.S_ISREG(status.st_mode) and status.st_mtime < latest
+def _is_old(entry: os.DirEntry[str], latest: float) -> bool:
+    return entry.stat(follow_symlinks=False).st_mtime < latest
+
+
+def _remove_folder(folder: Path) -> bool:
+    """Remove a folder of ``temporary_folder``; tell whether nothing else was in it."""
+    for name in _IN_TEMPORARY:
+        (folder / name).unlink(missing_ok=True)
+    try:
+        folder.rmdir()
+    except OSError:
+        return False
+    return True
 
 
 def sync_folder(path: Path) -> None:

@@ -160,6 +160,4 @@ def _months_after(year: int, month: int, months: int) -> date:
 
 
 def _no_period(text: str) -> UsageError:
-    return UsageError(
-        f"{text!r} is no period", where="--period", mend="write 2026, 2026Q3, 2026-07 or 2026-07-15"
-    )
+    return UsageError(f"{text!r} is no period", mend="write 2026, 2026Q3, 2026-07 or 2026-07-15")

@@ -52,6 +52,7 @@ class Close(msgspec.Struct, frozen=True, kw_only=True):
         factor_set_note: Why there is none.
         previous: Period closed before, ``None`` for the first.
         previous_sha256: Hash of that period's manifest.
+        others: Further periods that no close named yet, closed at once on several hosts: to their hashes.
         by: Name or pseudonym of who closed it.
     """
 
@@ -72,6 +73,7 @@ class Close(msgspec.Struct, frozen=True, kw_only=True):
     factor_set_note: str | None = NO_FACTOR_SET
     previous: str | None = None
     previous_sha256: str | None = None
+    others: Mapping[str, str] = {}
     carbonlens: str = __version__
     schema_version: int = 1
 
@@ -92,7 +94,7 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def heads(self) -> list[str]:
         """Periods that no later close names; one, unless two hosts closed at once."""
-        named = {c.previous for c in self.closes.values()}
+        named = {p for c in self.closes.values() for p in (c.previous, *c.others)}
         return sorted((p for p in self.closes if p not in named), key=lambda p: self.closes[p].closed_us)
 
 

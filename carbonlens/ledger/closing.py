@@ -6,10 +6,10 @@ adjustment, named as such; what a report prints of an open period is a draft.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -32,7 +32,10 @@ from carbonlens.ledger.closes import (
     touches,
 )
 from carbonlens.ledger.frames import View
-from carbonlens.ledger.holdings import Holdings
+from carbonlens.ledger.holdings import Holdings, read_all
+
+_ATTEMPTS: Final = 5
+"""How often records and figures are read again when runs are sealed between the two."""
 
 
 class PeriodStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,16 +78,27 @@ def close(ledger: Path, held: Holdings, span: Span, *, now_us: int, by: str) -> 
         raise UsageError("the period is not over", where=span.name, mend="close it after its last day")
     _refuse_unread(held)
     chain = load(ledger)
+    if chain.findings:
+        # A close that does not see the last one would begin a second chain.
+        raise RecordError(
+            chain.findings[0].message,
+            where=chain.findings[0].file,
+            mend="restore the file from a copy, then close",
+        )
     if period_status(ledger, held, span).state == "closed":
         raise UsageError(
             "the period is closed already",
             where=span.name,
             mend="what came later is a prior-period adjustment: carbonlens ledger verify lists it",
         )
-    last = chain.heads[-1] if chain.heads else None
-    manifest = _manifest(ledger, held, span, chain, now_us=now_us, by=by)
-    if last is not None:
-        manifest = msgspec.structs.replace(manifest, previous=last, previous_sha256=chain.hashes[last])
+    held, totals = _totals_of_one_moment(ledger, held, span)
+    manifest = _manifest(ledger, held, totals, span, chain, now_us=now_us, by=by)
+    if chain.heads:
+        *others, last = chain.heads
+        named = {p: chain.hashes[p] for p in others}
+        manifest = msgspec.structs.replace(
+            manifest, previous=last, previous_sha256=chain.hashes[last], others=named
+        )
     content = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
     folder = ledger / layout.CLOSES
     folder.mkdir(parents=True, exist_ok=True)
@@ -119,11 +133,19 @@ def period_status(ledger: Path, held: Holdings, span: Span) -> PeriodStatus:
     )
 
 
-def _manifest(ledger: Path, held: Holdings, span: Span, chain: Chain, *, now_us: int, by: str) -> Close:
+def _manifest(  # noqa: PLR0913 - each is a fact of the manifest
+    ledger: Path,
+    held: Holdings,
+    totals: Sequence[Total],
+    span: Span,
+    chain: Chain,
+    *,
+    now_us: int,
+    by: str,
+) -> Close:
     times = times_by_record(held)
     # A correction that moved a run out of the period belongs to it too: it says why one is missing.
     inside = [r for r in held.records if any(touches(*t, span) for t in times[id(r)])]
-    totals = _totals(ledger, span)
     rows = {
         kind.folder: sorted(
             sha
@@ -146,6 +168,24 @@ def _manifest(ledger: Path, held: Holdings, span: Span, chain: Chain, *, now_us:
         counting=sum(t.runs for t in totals),
         energy_j=sum((t.energy.exact for t in totals if t.energy.exact is not None), Decimal(0)),
         unknown_energy=sum(t.runs_unknown + t.runs_unbounded for t in totals),
+    )
+
+
+def _totals_of_one_moment(ledger: Path, held: Holdings, span: Span) -> tuple[Holdings, tuple[Total, ...]]:
+    """Return records and figures that belong together, though runs may be sealed meanwhile.
+
+    Raises:
+        RecordError: If records come faster than the ledger is read.
+    """
+    for _ in range(_ATTEMPTS):
+        totals = _totals(ledger, span)
+        now = read_all(ledger)
+        _refuse_unread(now)
+        if {r.sha256 for r in now.records} == {r.sha256 for r in held.records}:
+            return now, totals
+        held = now
+    raise RecordError(
+        "records come while the period is closed", where=span.name, mend="close it when none are written"
     )
 
 

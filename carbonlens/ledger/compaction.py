@@ -24,7 +24,7 @@ from carbonlens.errors import RecordError
 from carbonlens.ledger import atomic, layout, parquet, redaction, samples
 from carbonlens.ledger.atomic import sync_folder, write_atomically
 from carbonlens.ledger.holdings import each_folder, read_files_of
-from carbonlens.ledger.records import Stored, read_files, unique
+from carbonlens.ledger.records import Stored, content_sha256, read_files, unique
 
 MANIFEST_VERSION: Final = 1
 
@@ -116,11 +116,16 @@ def compact(ledger: Path, *, before: str, months: Sequence[str] | None = None) -
         if folded is not None:
             done.append(folded)
     days = [d for d in samples.days(ledger) if (d[:6] < before if months is None else d[:6] in months)]
-    merged = [d for d in days if samples.merge(ledger, d) is not None]
+    merged: list[str] = []
+    for day in days:
+        _, said = each_folder([ledger / layout.SAMPLES / day], ".parquet")
+        file, more = (None, []) if said else samples.merge(ledger, day)
+        findings += [*said, *more]
+        merged += [day] if file is not None else []
     atomic.remove_leftovers(ledger, older_than_s=LEFTOVER_S)
     return Compaction(
         months=tuple(done),
-        left_open=tuple(sorted(present - set(wanted))),
+        left_open=tuple(sorted(present - past - set(wanted))),
         days=tuple(merged),
         findings=tuple(findings),
     )
@@ -149,8 +154,11 @@ def fold(
     live, findings = each_folder([ledger / layout.RUNS / month], ".json")
     live += corrections
     parts, more = each_folder([ledger / layout.MONTHS / month], ".parquet")
-    if not live and len(parts) <= 1 and all(manifest_file(p).exists() for p in parts):
+    without = [p for p in parts if not _has_manifest(p)]
+    if not live and len(parts) <= 1 and not without:
         return None, [*findings, *more]
+    for part in without:
+        _check_name(part)
     records, unread = read_files_of([*parts, *live])
     stones, bad_stones = redaction.tombstones(ledger)
     records = redaction.applied(records, stones)
@@ -180,7 +188,7 @@ def write_month(ledger: Path, month: str, records: Iterable[Stored], inputs: Map
     """
     ordered = sorted(records, key=lambda r: (r.run.start_us or 0, r.run.run_id, r.run.study or ""))
     hashes = {r.run.run_id: r.sha256 for r in ordered}
-    name = sha256_hex(" ".join(r.sha256 for r in ordered).encode())[:32]
+    name = name_of(r.sha256 for r in ordered)
     file = ledger / layout.MONTHS / month / f"{name}.parquet"
     write_runs(file, ordered)
     _check_read_back(file, ordered)
@@ -194,6 +202,34 @@ def write_month(ledger: Path, month: str, records: Iterable[Stored], inputs: Map
     )
     write_atomically(manifest_file(file), msgspec.json.format(msgspec.json.encode(manifest), indent=1))
     return file
+
+
+def name_of(hashes: Iterable[str]) -> str:
+    """Return the name, without its ending, of a month's file that holds records of these hashes."""
+    return sha256_hex(" ".join(hashes).encode())[:32]
+
+
+def _has_manifest(file: Path) -> bool:
+    try:
+        read_manifest(file)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def _check_name(file: Path) -> None:
+    """Refuse to make a new manifest for a file that is not what its name says.
+
+    Raises:
+        RecordError: If the file was altered; one that cannot be read is told by who reads it.
+    """
+    records, unread = read_files_of([file])
+    if not unread and name_of(r.sha256 for r in records) != file.stem:
+        raise RecordError(
+            "the month's manifest is lost, and its records do not give its name",
+            where=str(file),
+            mend="restore both files from a copy",
+        )
 
 
 def write_runs(file: Path, records: Sequence[Stored]) -> None:
@@ -237,6 +273,34 @@ def read_manifest(file: Path) -> Manifest:
         msgspec.MsgspecError: If it is damaged.
     """
     return decode_json(manifest_file(file).read_bytes(), Manifest)
+
+
+def folded_file(folder: Path, run_id: str, content: bytes) -> Path | None:
+    """Return the file of a month's folder that holds this record already.
+
+    Raises:
+        RecordError: If it holds a different one of this id: the new one would never count.
+    """
+    for file in layout.files_in(folder, ".parquet"):
+        sha = _hash_in(file, run_id)
+        if sha == content_sha256(content):
+            return file
+        if sha is not None:
+            raise RecordError(
+                "a different record of this id exists", where=str(file), mend="record it under a new id"
+            )
+    return None
+
+
+def _hash_in(file: Path, run_id: str) -> str | None:
+    """Return the hash of a run's record in a month's file; ``None`` where its manifest does not name it."""
+    try:
+        # A manifest may be large: it is decoded only where the id stands in it.
+        if msgspec.json.encode(run_id) not in manifest_file(file).read_bytes():
+            return None
+        return read_manifest(file).records.get(run_id)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
 
 
 def _check_read_back(file: Path, records: Sequence[Stored]) -> None:

@@ -98,10 +98,8 @@ class View:
         # As texts: DuckDB takes three times as long to make decimals of them itself.
         told = (_as_text(n) if is_exact else _name(n) for n, is_exact in zip(names, exact, strict=True))
         rows = relation.project(", ".join(told)).fetchall()
-        columns = list(zip(*rows, strict=True))
-        columns = [
-            tuple(_decimals(c)) if is_exact else c for c, is_exact in zip(columns, exact, strict=False)
-        ]
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        columns = [_decimals(c) if is_exact else c for c, is_exact in zip(columns, exact, strict=False)]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def table(
@@ -146,9 +144,8 @@ class View:
     def _try_to_open(self) -> None:
         """Open, again where another host's compaction or redaction took a file away meanwhile."""
         for _ in range(_ATTEMPTS):
-            self.findings = []
             # Before the months are listed: compaction writes a month, then removes its files.
-            listed = live.listing(self.ledger)
+            listed, self.findings = live.listing(self.ledger)
             files, undated = live.files_of(listed, self.period)
             loose, said = read_files(files)
             self.undated = live.count_undated(undated, loose)
@@ -305,10 +302,10 @@ def _as_text(column: str) -> str:
     return f"{_name(column)}::VARCHAR AS {_name(column)}"
 
 
-def _decimals(texts: Sequence[str | None]) -> list[Decimal | None]:
-    # Many are the same, such as 0.
-    made = {text: None if text is None else Decimal(text) for text in set(texts)}
-    return [made[text] for text in texts]
+def _decimals(texts: Sequence[str | None]) -> Sequence[Decimal | None]:
+    if None not in texts:
+        return list(map(Decimal, texts))  # type: ignore[arg-type]  # none of them is None
+    return [None if text is None else Decimal(text) for text in texts]
 
 
 def _frame(relation: DuckDBPyRelation) -> nw.LazyFrame[Any]:

@@ -125,16 +125,14 @@ def each_folder(folders: Sequence[Path], suffix: str) -> tuple[list[Path], list[
         try:
             files += layout.files_in(folder, suffix)
         except OSError as error:
-            findings.append(
-                Finding(
-                    code="CL506",
-                    severity="error",
-                    message=f"folder may not be read, its records are left out ({error.strerror})",
-                    file=str(folder),
-                    mend="give yourself the right to read it",
-                )
-            )
+            findings.append(unread_folder(folder, error))
     return files, findings
+
+
+def unread_folder(folder: Path, error: OSError) -> Finding:
+    """Return the Finding of a folder that may not be read."""
+    text = f"folder may not be read, its records are left out ({error.strerror})"
+    return _left_out("CL506", text, folder, "give yourself the right to read it")
 
 
 def _read_into(

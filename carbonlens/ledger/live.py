@@ -9,11 +9,13 @@ from typing import Final
 import msgspec
 
 from carbonlens.domain.decoding import json_decoder
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import uuid7
 from carbonlens.domain.units import S_PER_HOUR, US_PER_HOUR
 from carbonlens.errors import UsageError
 from carbonlens.ledger import layout
 from carbonlens.ledger.calendar import Calendar, Period
+from carbonlens.ledger.holdings import each_folder
 from carbonlens.ledger.records import Stored
 
 _SLACK_S: Final = 86_400
@@ -47,13 +49,20 @@ class _Times(msgspec.Struct, frozen=True):
 _TIMES: Final = json_decoder(_Times)
 
 
-def listing(ledger: Path) -> dict[str, list[Path]]:
+def listing(ledger: Path) -> tuple[dict[str, list[Path]], list[Finding]]:
     """Return the live runs by the name of the folder they lie in; none is read.
 
+    A folder that may not be read is a Finding, the others are listed.
+
     Raises:
-        OSError: If a folder cannot be read.
+        OSError: If the folder of them all cannot be read.
     """
-    return {folder.name: _json(folder) for folder in layout.folders_in(ledger / layout.RUNS)}
+    listed: dict[str, list[Path]] = {}
+    findings: list[Finding] = []
+    for folder in layout.folders_in(ledger / layout.RUNS):
+        listed[folder.name], said = each_folder([folder], ".json")
+        findings += said
+    return listed, findings
 
 
 def files_of(listed: Mapping[str, Sequence[Path]], period: Period | None) -> tuple[list[Path], list[Path]]:
@@ -62,14 +71,14 @@ def files_of(listed: Mapping[str, Sequence[Path]], period: Period | None) -> tup
     A run lies in the month of its start and may reach into later ones. Those of the
     month before the period are needed where their content says that they end within
     it, or does not tell. Of still older months only files written since the period
-    began are asked: a run that began more than a whole month before it, and whose
-    file was given an older time, is not found.
+    began are asked. The system's own time of a file counts too, which no copying can
+    set back: only a clock that was days behind then could hide a run.
     Corrections are needed by every period. In an older ledger they lie among the
     others: one may have moved its run out of the period, which its id tells when it
     is of another month than its folder.
 
     Args:
-        listed: What ``listing`` returned.
+        listed: As ``listing`` returned it.
         period: Hours asked for; all when ``None``.
     """
     if period is None:
@@ -131,7 +140,8 @@ def _month_before(month: str) -> str:
 
 def _may_be_written_since(file: Path, time_s: float) -> bool:
     try:
-        return file.stat().st_mtime >= time_s
+        status = file.stat()
+        return max(status.st_mtime, status.st_ctime) >= time_s
     except OSError:
         return True
 
@@ -143,7 +153,3 @@ def _may_reach(file: Path, first_hour: int) -> bool:
         return not file.is_file() or _TIMES.decode(file.read_bytes()).may_reach(first_hour)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return True
-
-
-def _json(folder: Path) -> list[Path]:
-    return layout.files_in(folder, ".json")

@@ -19,6 +19,15 @@ ADDRESS: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/+(?P<rest>[^/].*)")
 _LOCAL_SCHEMES: Final = frozenset({"file", "local"})
 
 
+_REMOTE: Final = frozenset(
+    b"nfs nfs4 lustre gpfs beegfs cifs smb3 ceph afs panfs wekafs orangefs pvfs2 glusterfs fuse.glusterfs "
+    b"fuse.sshfs fuse.ceph fuse.beegfs quobyte fuse.quobyte fuse.juicefs".split()
+)
+"""File systems whose files lie on other machines, as the kernel and FUSE name them."""
+
+_OCTAL: Final = re.compile(rb"\\([0-7]{3})")
+
+
 def address_of(text: str | Path) -> str:
     """Return the address as fsspec wants it, both slashes back in place."""
     found = ADDRESS.fullmatch(str(text))
@@ -108,6 +117,13 @@ def _from_pyproject(here: Path) -> Path | None:
             raise ConfigError(
                 "[tool.carbonlens] ledger is not text", where=str(file), mend='write ledger = "path"'
             )
+        if not value.strip():
+            # As a path it would be the project's own folder.
+            raise ConfigError(
+                "[tool.carbonlens] ledger is empty",
+                where=str(file),
+                mend='write ledger = "path", or leave it out',
+            )
         return Path(value) if is_address(value) else folder / _expanded(Path(value), str(file))
     return None
 
@@ -137,6 +153,51 @@ def state_dir(environ: Mapping[str, str] | None = None) -> Path:
     if _usable(fallback) and fallback.stat().st_uid == os.getuid():
         return fallback
     return Path(tempfile.mkdtemp(prefix="carbonlens-"))
+
+
+def local_state_dir(
+    environ: Mapping[str, str] | None = None,
+    *,
+    mounts: Path = Path("/proc/self/mountinfo"),
+    fallback: Path = Path("/var/tmp"),  # noqa: S108  # made for this user alone, and checked to be theirs
+) -> Path:
+    """Return the folder for what is written while runs live: on this host's own disk.
+
+    The state folder, unless it lies on a network file system, as the home directories of a
+    cluster do: the ranks of a job would keep its servers busy with their journals. Then a
+    folder of this user below ``/var/tmp``, which outlasts jobs and reboots. A folder named
+    by ``XDG_STATE_HOME`` is taken as it is.
+
+    Args:
+        environ: Environment; the process's own when ``None``.
+        mounts: Table of mounts (proc_pid_mountinfo(5)).
+        fallback: Folder that is on this host's own disk.
+    """
+    variables = os.environ if environ is None else environ
+    folder = state_dir(environ)
+    if variables.get("XDG_STATE_HOME") or not _is_remote(folder, mounts):
+        return folder
+    local = fallback / f"carbonlens-{os.getuid()}"
+    return local if _usable(local) and local.lstat().st_uid == os.getuid() else folder
+
+
+def _is_remote(folder: Path, mounts: Path) -> bool:
+    """Tell whether a folder lies on a network file system; no where the table does not tell."""
+    try:
+        path, lines = os.fsencode(folder.resolve()), mounts.read_bytes().splitlines()
+    except OSError:
+        return False
+    longest, kind = -1, b""
+    for line in lines:
+        before, _, after = line.partition(b" - ")
+        fields = before.split()
+        point = (
+            _OCTAL.sub(lambda m: bytes([int(m[1], 8)]), fields[4]).rstrip(b"/") if len(fields) > 4 else b"?"
+        )
+        # Of two at one place the later one hides the other.
+        if len(point) >= longest and (path + b"/").startswith(point + b"/"):
+            longest, kind = len(point), after.split(b" ", 1)[0]
+    return kind in _REMOTE
 
 
 def _usable(folder: Path) -> bool:

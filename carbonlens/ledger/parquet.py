@@ -6,18 +6,15 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from carbonlens.errors import MissingExtraError, UnwritableError
-from carbonlens.ledger.atomic import sync_folder
+from carbonlens.ledger.atomic import NEW, ROWS, sync_folder, temporary_folder
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-
-_NEW: Final = "new.parquet"
 
 
 class UnreadableParquetError(Exception):
@@ -38,7 +35,7 @@ def write(file: Path, columns: Mapping[str, str], rows: Iterable[object]) -> Non
         OSError: If the folder cannot be written.
     """
     with _whole(file) as (connection, folder):
-        source = rows_source(folder / "rows.json", columns, rows)
+        source = rows_source(folder / ROWS, columns, rows)
         connection.execute(_copy(f"SELECT * FROM {source}", folder))  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
 
 
@@ -57,22 +54,20 @@ def merge(files: Sequence[Path], file: Path, *, order: Sequence[str]) -> None:
 
 
 def _copy(query: str, folder: Path) -> str:
-    return f"COPY ({query}) TO {quoted(folder / _NEW)} (FORMAT parquet, COMPRESSION zstd)"
+    return f"COPY ({query}) TO {quoted(folder / NEW)} (FORMAT parquet, COMPRESSION zstd)"
 
 
 @contextmanager
 def _whole(file: Path) -> Iterator[tuple[DuckDBPyConnection, Path]]:
-    """Lend a DuckDB and a folder; what is written there under ``_NEW`` then becomes the file."""
-    import tempfile
-
+    """Lend a DuckDB and a folder; what is written there under ``NEW`` then becomes the file."""
     connection = connect()
     import duckdb
 
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=file.parent, prefix=".") as folder:
-            yield connection, Path(folder)
-            new = Path(folder) / _NEW
+        with temporary_folder(file) as folder:
+            yield connection, folder
+            new = folder / NEW
             with new.open("rb") as written:
                 os.fsync(written.fileno())
             new.replace(file)

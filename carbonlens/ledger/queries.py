@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from carbonlens.errors import SelectionError
-from carbonlens.ledger import calendar, error_sums, rates, schema
-from carbonlens.ledger.amounts import ENERGY, Amount, at_float_rate, exact_variance, groups_of, value
+from carbonlens.ledger import calendar, error_sums, rates, schema, value_sums
+from carbonlens.ledger.amounts import ENERGY, Amount, groups_of
 from carbonlens.ledger.rates import Rates
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ LABELS: Final = (
 )
 """Columns one may group by; ``tag:NAME`` is any tag."""
 
-GRADES: Final = ("A", "B", "C", "D", "E")
 _TAG: Final = "tag:"
-_OF_INTERVALS: Final = ("var_", "grade_", "ungraded_", "wide_")
 
 
 def roots(parts: Frame, orphans: Sequence[str] = ()) -> Frame:
@@ -117,34 +115,37 @@ def totals(
     import narwhals as nw
 
     groups = groups_of(by, amounts)
-    types = _types(by, amounts)
-    common = [f"var_common_{a.name}" for a in amounts]
-    sums = {n: e for n, e in _sums(by, amounts).items() if intervals or not n.startswith(_OF_INTERVALS)}
-    typed = {n: (nw.col(n) if n in sums else nw.lit(None)).cast(kind) for n, kind in types.items()}
-    unknown = {n: nw.lit(None).cast(nw.Float64) for n in common}
-    values = parts.group_by(*groups).agg(**sums).with_columns(**typed, **unknown)
-    values = values.select(*groups, *types, *common)
+    types = value_sums.types(by, amounts)
+    common = {f"var_common_{a.name}": nw.Float64() for a in amounts}
+    alike = value_sums.alike(parts, by, amounts, intervals=intervals)
     if intervals:
-        values = _with_common(values, error_sums.variances(parts, by, amounts), groups, types)
+        alike = _with_common(alike, error_sums.variances(parts, by, amounts), groups)
+    else:
+        alike = alike.with_columns(**{n: nw.lit(None).cast(kind) for n, kind in common.items()})
+    sums = value_sums.told(by, amounts, intervals=intervals)
+    sums |= {n: nw.col(n).sum() for n in common if intervals}
+    values = alike.group_by(*groups).agg(**sums)
+    every = types | common
+    values = values.with_columns(
+        **{n: (nw.col(n) if n in sums else nw.lit(None)).cast(kind) for n, kind in every.items()}
+    )
     # A sum of nothing is 0 in narwhals: here it is unknown.
-    told = {
-        n: nw.when(nw.col(known) > 0).then(nw.col(n).cast(types[n]))
-        for n, known in _known_by(by, amounts).items()
-    }
-    return values.with_columns(**told).sort(*groups, nulls_last=True)
+    known = value_sums.known_by(by, amounts)
+    told = {n: nw.when(nw.col(count) > 0).then(nw.col(n).cast(types[n])) for n, count in known.items()}
+    return values.with_columns(**told).select(*groups, *every).sort(*groups, nulls_last=True)
 
 
-def _with_common(values: Frame, errors: Frame, groups: Sequence[str], types: dict[str, Any]) -> Frame:
+def _with_common(alike: Frame, errors: Frame, groups: Sequence[str]) -> Frame:
     """Add the variances of the common errors: a union, as a join would lose groups named null."""
     import narwhals as nw
 
-    common = [n for n in errors.collect_schema().names() if n not in groups]
-    empty = {n: nw.lit(None).cast(kind) for n, kind in types.items()}
-    more = errors.with_columns(**empty).select(*groups, *types, *common)
-    both = nw.concat([values, more], how="vertical")
-    # One row of each half: nothing is added.
-    summed = both.group_by(*groups).agg(**{n: nw.col(n).sum() for n in (*types, *common)})
-    return summed.with_columns(**{n: nw.col(n).cast(kind) for n, kind in types.items()})
+    kinds, added = alike.collect_schema(), errors.collect_schema()
+    common = [n for n in added if n not in groups]
+    left = {n: nw.lit(None).cast(added[n]) for n in common}
+    right = {n: nw.lit(None).cast(kind) for n, kind in kinds.items() if n not in groups}
+    columns = [*kinds, *common]
+    both = [alike.with_columns(**left).select(*columns), errors.with_columns(**right).select(*columns)]
+    return nw.concat(both, how="vertical")
 
 
 def sources(parts: Frame, by: Sequence[str], amounts: Sequence[Amount] = (ENERGY,)) -> Frame:
@@ -231,59 +232,6 @@ def run_table(parts: Frame) -> Frame:
     }
     table = parts.group_by(*labels, "boundary").agg(**sums).with_columns(**told)
     return table.drop("parts_with_units").sort("start_us", *labels, "boundary", nulls_last=True)
-
-
-def _sums(by: Sequence[str], amounts: Sequence[Amount]) -> dict[str, Expr]:
-    import narwhals as nw
-
-    first, state, energy = nw.col("is_first"), nw.col("run_state"), nw.col("energy_j")
-    sums = {
-        "runs": _count(first),
-        "runs_unknown": _count(first & (state == "unknown")),
-        "runs_unbounded": _count(first & (state == "unbounded")),
-        "parts_unknown": _count(energy.is_null()),
-        "parts_unbounded": _count(nw.col("state") == "unbounded"),
-    }
-    if "unit" in by:
-        sums["units"] = nw.col("units").sum()
-        sums["parts_with_units"] = _count(~nw.col("units").is_null())
-    for grade in GRADES:
-        sums[f"grade_{grade.lower()}_j"] = nw.when(nw.col("grade") == grade).then(energy).sum()
-    sums["ungraded_j"] = nw.when(nw.col("grade").is_null()).then(energy).sum()
-    sums["wide_j"] = nw.when(nw.col("u_random_j").is_null()).then(energy).sum()
-    for a in amounts:
-        sums[f"value_{a.name}"] = value(a).sum()
-        sums[f"parts_known_{a.name}"] = _count(~value(a).is_null())
-        sigma = at_float_rate(nw.col("u_random_j"), a)
-        if a.rate is not None:
-            rate = nw.col(f"{a.rate}_rate")
-            sums[f"unrated_j_{a.name}"] = nw.when(rate.is_null()).then(energy).sum()
-            sums[f"unrated_parts_{a.name}"] = _count(rate.is_null() & ~energy.is_null())
-        # A float's sum depends on the order of threads; a decimal's does not.
-        sums[f"var_random_{a.name}"] = (sigma * sigma).cast(exact_variance()).sum()
-    return sums
-
-
-def _known_by(by: Sequence[str], amounts: Sequence[Amount]) -> dict[str, str]:
-    """Return sums that are unknown where the count beside them is 0."""
-    units = {"units": "parts_with_units"} if "unit" in by else {}
-    return {f"value_{a.name}": f"parts_known_{a.name}" for a in amounts} | units
-
-
-def _types(by: Sequence[str], amounts: Sequence[Amount]) -> dict[str, Any]:
-    """Return the type of each summed column, which both halves of the union need."""
-    import narwhals as nw
-
-    types: dict[str, Any] = {}
-    for name in _sums(by, amounts):
-        if name.startswith(("runs", "parts", "unrated_parts")):
-            types[name] = nw.Int64()
-        elif name.startswith("var_"):
-            types[name] = nw.Float64()
-        else:
-            scaled = name in {f"value_{a.name}" for a in amounts if a.rate is not None}
-            types[name] = nw.Decimal(38, 14 if scaled else 6)
-    return types
 
 
 def _count(condition: Expr) -> Expr:

@@ -48,7 +48,7 @@ def redact(
     Raises:
         SelectionError: If no record holds any of the fields.
         UsageError: If a field cannot be taken out.
-        RecordError: If a batch that may hold it cannot be read.
+        RecordError: If a file or folder that may hold it cannot be read.
         MissingExtraError: If there are batches and DuckDB is not installed.
         OSError: If the ledger cannot be written; running it again goes on from there.
     """
@@ -101,11 +101,11 @@ def _carry_out(
 
 def _occurrences(ledger: Path, keys: set[tuple[str | None, str]]) -> tuple[list[Stored], list[Stored]]:
     """Return every place where a record lies: files of its own, also misnamed copies, and batches."""
-    files, _ = each_folder(layout.folders_in(ledger / layout.RUNS), ".json")
+    files, unlisted = each_folder(layout.folders_in(ledger / layout.RUNS), ".json")
     live = [r for r in (_loose(f) for f in files) if r is not None and r.key in keys]
     whole, faults = parquet_files(ledger)
     batches, findings = read_files_of(whole)
-    for fault in (*faults, *findings):
+    for fault in (*unlisted, *faults, *findings):
         raise RecordError(
             f"{fault.message}; it may hold the content too", where=fault.file, mend=fault.mend or "mend it"
         )
@@ -113,10 +113,20 @@ def _occurrences(ledger: Path, keys: set[tuple[str | None, str]]) -> tuple[list[
 
 
 def _loose(file: Path) -> Stored | None:
-    """Return a live record under whatever name; ``None`` for a file that holds none."""
+    """Return a live record under whatever name; ``None`` for a file that holds none.
+
+    Raises:
+        RecordError: If it may not be read.
+    """
     if not file.is_file():
         return None
     try:
         return read_file(file)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecordError, FileNotFoundError):
         return None
+    except OSError as error:
+        raise RecordError(
+            f"record cannot be read ({error.strerror or error}); it may hold the content too",
+            where=str(file),
+            mend="give yourself the right to read it",
+        ) from error

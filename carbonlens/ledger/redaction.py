@@ -141,6 +141,12 @@ def _applied(stored: Stored, stones: Mapping[str, Tombstone]) -> Stored:
 
 
 def _check(field: str) -> None:
+    if field == "findings" or field.startswith("findings."):
+        raise UsageError(
+            "findings say what is known of the record's figures, and what was taken out or corrected",
+            where=field,
+            mend="redact the field that a finding speaks of: it stays, with its code",
+        )
     for kept in _KEPT:
         if f"{kept}.".startswith(f"{field}.") or f"{field}.".startswith(f"{kept}."):
             raise UsageError(

@@ -23,7 +23,7 @@ from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.units import US_PER_S
-from carbonlens.errors import RecordError
+from carbonlens.errors import RecordError, UnwritableError
 from carbonlens.ledger import layout, parquet
 from carbonlens.ledger.atomic import write_atomically
 
@@ -232,11 +232,12 @@ def days(ledger: Path) -> list[str]:
     return [folder.name for folder in layout.folders_in(ledger / layout.SAMPLES)]
 
 
-def merge(ledger: Path, day: str) -> Path | None:
+def merge(ledger: Path, day: str) -> tuple[Path | None, list[Finding]]:
     """Put a day's files into one; ``None`` where there are fewer than two.
 
     The manifest is what makes the new file count and the old ones not, so that
-    a crash at any point leaves each sample counted once.
+    a crash at any point leaves each sample counted once. A file that cannot be
+    read is a Finding, and stays beside the others.
 
     Raises:
         MissingExtraError: If DuckDB is not installed.
@@ -246,6 +247,21 @@ def merge(ledger: Path, day: str) -> Path | None:
     folder = ledger / layout.SAMPLES / day
     _remove_merged(folder)
     singles = [f for f in counting(folder) if not f.name.startswith(MERGED)]
+    try:
+        return _merged(folder, singles), []
+    except UnwritableError:
+        connection = parquet.connect()
+        try:
+            damaged = _of_each(connection, singles, LONGEST_GAP_S)[1]
+        finally:
+            connection.close()
+        if not damaged:
+            raise
+    said = {f.file for f in damaged}
+    return _merged(folder, [f for f in singles if str(f) not in said]), damaged
+
+
+def _merged(folder: Path, singles: Sequence[Path]) -> Path | None:
     if len(singles) < 2:
         return None
     names = tuple(f.name for f in singles)

@@ -107,7 +107,8 @@ class Ledger:
         """Store one record and return its file.
 
         Args:
-            run: The sealed record; an existing one of the same id stays.
+            run: The sealed record; an existing one of the same id stays, and where it
+                was compacted already, its month's file is returned.
 
         Raises:
             UnwritableError: If the ledger cannot be written.
@@ -121,6 +122,13 @@ class Ledger:
             raise RecordError(
                 "a different record of this id exists", where=str(file), mend="record it under a new id"
             )
+        month = self.path / layout.MONTHS / layout.month_of(run.start_us)
+        if month.is_dir():
+            from carbonlens.ledger import compaction
+
+            folded = compaction.folded_file(month, run.run_id, content)
+            if folded is not None:
+                return folded
         try:
             self._make()
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.ledger import layout
@@ -29,8 +31,9 @@ def close_faults(ledger: Path, held: Holdings) -> list[Finding]:
     for name, manifest in chain.closes.items():
         findings += _link_faults(ledger, name, manifest, chain)
     if len(chain.heads) > 1:
-        text = f"{' and '.join(chain.heads)} were closed at once: the chain has two ends"
-        findings.append(fault(text, ledger / layout.CLOSES, "keep both; the next close names the later one"))
+        text = f"{' and '.join(chain.heads)} were closed at once: the chain has {len(chain.heads)} ends"
+        said = fault(text, ledger / layout.CLOSES, "keep them; the next close names them all")
+        findings.append(msgspec.structs.replace(said, severity="warning"))
     if held.unread_files:
         return findings
     there = _hashes_there(ledger, held)
@@ -63,14 +66,14 @@ def _link_faults(ledger: Path, name: str, manifest: Close, chain: Chain) -> list
         return (
             [] if alone else [fault("another period is the first of the chain too", file, "restore a copy")]
         )
-    if manifest.previous not in chain.closes:
-        return [
-            fault(f"the manifest before it, {manifest.previous}, is gone", file, "restore it from a copy")
-        ]
-    if chain.hashes[manifest.previous] != manifest.previous_sha256:
-        before = file_of(ledger, manifest.previous)
-        return [fault(f"{manifest.previous} was altered after {name} was closed", before, "restore it")]
-    return []
+    found: list[Finding] = []
+    for period, sha in {manifest.previous: manifest.previous_sha256, **manifest.others}.items():
+        if period not in chain.closes:
+            found.append(fault(f"the manifest before it, {period}, is gone", file, "restore it from a copy"))
+        elif chain.hashes[period] != sha:
+            text = f"{period} was altered after {name} was closed"
+            found.append(fault(text, file_of(ledger, period), "restore it"))
+    return found
 
 
 def _hashes_there(ledger: Path, held: Holdings) -> set[str]:

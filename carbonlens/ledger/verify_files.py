@@ -13,7 +13,6 @@ import msgspec
 
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.units import US_PER_S
 from carbonlens.ledger import compaction, layout, parquet, schema
 from carbonlens.ledger.holdings import each_folder, parquet_files, read_files_of
@@ -118,7 +117,7 @@ def month_faults(ledger: Path) -> list[Finding]:
             if manifest.file_sha256 != sha:
                 text = "the month's file does not match the hash in its manifest"
                 faults.append(_error(text, file, "restore the file from a copy"))
-            elif sha256_hex(" ".join(manifest.records.values()).encode())[:32] != file.stem:
+            elif compaction.name_of(manifest.records.values()) != file.stem:
                 faults.append(_error("the manifest's records do not give its name", file, "restore it"))
     return faults
 

@@ -240,3 +240,15 @@ def no_power_figure(component: str) -> Finding:
         mend="declare its power from a datasheet, or a meter (`carbonlens doctor` tells how)",
         subject=f"energy.{component}",
     )
+
+
+def job_of_one_node() -> Finding:
+    """A launcher over several nodes gave no id: the ranks of each node stand as a job of their own."""
+    return Finding(
+        code="CL185",
+        severity="info",
+        message="the launcher named no job that its nodes share: the ranks of each node stand as a job "
+        "of their own",
+        mend="give one: torchrun --rdzv-id ID, or track(job_id=...)",
+        subject="job_id",
+    )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -19,6 +21,11 @@ _EDGE_US: Final = 50_000
 
 WHOLE_SHARE: Final = 0.99
 """Share of the window from which a reading is taken as complete."""
+
+_FRESH_US: Final = 5 * US_PER_S
+"""While a run goes on, a counter that was read this long ago is on its way and not lost."""
+
+T = TypeVar("T")
 
 _OF_THE_PART: Final = frozenset({"CL120", "CL121", "CL127"})
 """Findings about one stretch's length and cover; the whole window has its own."""
@@ -131,3 +138,21 @@ def reset_of(resets: int, lost_us: float) -> Finding:
         f"a gap in a meter's lines): the energy of {lost_us / US_PER_S:g} s is not known",
         mend="read power beside it, or see why the meter pauses",
     )
+
+
+def twin_of(channel: T) -> T:
+    """Return a copy of a channel's tally that can be finished while the channel goes on."""
+    twin = copy.copy(channel)
+    for name, value in vars(channel).items():
+        if isinstance(value, list | deque):
+            setattr(twin, name, value.copy())
+    return twin
+
+
+def up_to_now(gain: Gained, window_us: int) -> Gained:
+    """Return what was gained, the time since the last reading counted as covered if it is short."""
+    behind_us = window_us - gain.steps[-1][1] if gain.steps else 0
+    if not 0 < behind_us <= _FRESH_US:
+        return gain
+    covered_s = min(gain.covered_s + behind_us / US_PER_S, window_us / US_PER_S)
+    return msgspec.structs.replace(gain, covered_s=covered_s)

@@ -1,38 +1,116 @@
-"""What a scheduler says about the job this process belongs to.
+"""What a launcher says about the job this process belongs to: SLURM, torchrun, mpirun.
 
-Only the variables named here are read; nothing else of the environment is kept.
+Every rank of a job records the energy of its own processes, and its readings of devices
+that it shares with the others, under one ``job_id`` and its own ``rank``: what ranks of
+one job read of one device is then divided among them (ADR 7), and nothing is counted
+twice. Only the variables named here are read; nothing else of the environment is kept.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Final
 
 import msgspec
 
+from carbonlens.domain.identity import sha256_hex
+from carbonlens.metering.host import process_start_ticks, this_host
+
+_ID_LENGTH: Final = 16
+_RANKS: Final = (
+    # Rank, ranks in all, ranks on this node: the innermost launcher first.
+    ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"),
+)
+"""torchrun (torch.distributed.elastic, local_elastic_agent.py), Open MPI, and MPICH with its kin."""
+
+_MPI_JOB: Final = ("PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri")
+_ERROR_FILE: Final = "TORCHELASTIC_ERROR_FILE"
+_BELOW_RUN_FOLDER: Final = 3
+"""Its place is ``<folder of the agent's run>/attempt_<n>/<local rank>/error.json``."""
+
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """Job, attempt and rank, as far as a scheduler states them."""
+    """Job, attempt and rank, as far as a launcher states them.
+
+    Attributes:
+        is_of_node: The launcher named no job that the ranks of all nodes share: the id is
+            one that only the ranks of this node have in common.
+    """
 
     job_id: str | None = None
     attempt: int = 1
     rank: int | None = None
+    is_of_node: bool = False
 
 
 def this_job(environ: Mapping[str, str] | None = None) -> Job:
-    """Return the job of SLURM or torchrun that this process is part of."""
+    """Return the job of SLURM, torchrun or mpirun that this process is part of.
+
+    Args:
+        environ: The environment; this process's when ``None``.
+    """
     env = os.environ if environ is None else environ
-    slurm = env.get("SLURM_JOB_ID")
-    elastic = env.get("TORCHELASTIC_RUN_ID")
     restarts = _int(env.get("SLURM_RESTART_COUNT")) or 0
     restarts += _int(env.get("TORCHELASTIC_RESTART_COUNT")) or 0
-    rank = _int(env.get("RANK")) if "WORLD_SIZE" in env else _int(env.get("SLURM_PROCID"))
-    return Job(
-        # torchrun's own id is "none" unless the user gave one.
-        job_id=slurm or (elastic if elastic and elastic != "none" else None),
-        attempt=1 + restarts,
-        rank=rank,
-    )
+    rank, ranks, on_node = _place(env)
+    job_id, is_of_node = _stated(env), False
+    if job_id is None and rank is not None and (ranks or 0) > 1:
+        job_id = _of_agent(env) or launched_by(os.getppid())
+        is_of_node = job_id is not None and ranks != on_node
+    return Job(job_id=job_id, attempt=1 + restarts, rank=rank, is_of_node=is_of_node)
+
+
+def launched_by(pid: int) -> str | None:
+    """Return a job id that all ranks launched by one process share.
+
+    Args:
+        pid: The launcher, which goes on as long as its ranks do.
+
+    Returns:
+        ``None`` where there is no such process.
+    """
+    start = process_start_ticks(pid)
+    return None if start is None else _hashed("launcher", this_host().host_id, str(pid), str(start))
+
+
+def _place(env: Mapping[str, str]) -> tuple[int | None, int | None, int | None]:
+    """Return the rank, the number of ranks, and of those on this node, as far as told."""
+    for rank, ranks, on_node in _RANKS:
+        if ranks in env:
+            return _int(env.get(rank)), _int(env.get(ranks)), _int(env.get(on_node))
+    return _int(env.get("SLURM_PROCID")), None, None
+
+
+def _stated(env: Mapping[str, str]) -> str | None:
+    """Return the id of a job that its launcher states for all nodes."""
+    slurm, elastic = env.get("SLURM_JOB_ID"), env.get("TORCHELASTIC_RUN_ID")
+    # torchrun's own id is "none" unless the user gave one.
+    named = slurm or (elastic if elastic and elastic != "none" else None)
+    if named:
+        return named
+    # Open MPI's holds the name of a host.
+    mpi = [env[name] for name in _MPI_JOB if env.get(name)]
+    return _hashed("mpi", *mpi) if mpi else None
+
+
+def _of_agent(env: Mapping[str, str]) -> str | None:
+    """Return an id of the torchrun agent that started this process, the same over its restarts."""
+    file = env.get(_ERROR_FILE)
+    if not file:
+        return None
+    path = PurePath(file)
+    if len(path.parents) <= _BELOW_RUN_FOLDER:
+        return None
+    return _hashed("torchrun", this_host().host_id, str(path.parents[_BELOW_RUN_FOLDER - 1]))
+
+
+def _hashed(kind: str, *parts: str) -> str:
+    digest = sha256_hex("\0".join(parts).encode("utf-8", "surrogateescape"))
+    return f"{kind}-{digest[:_ID_LENGTH]}"
 
 
 def _int(text: str | None) -> int | None:

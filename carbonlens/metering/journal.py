@@ -29,8 +29,9 @@ from carbonlens.domain.execution import ProviderTime
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.latency import Latency
 from carbonlens.domain.run import Quality, Run
-from carbonlens.domain.tokens import Tokens
+from carbonlens.domain.tokens import Tokens, units_of
 from carbonlens.metering.host import process_start_ticks, this_host
+from carbonlens.metering.phases import PhaseMark
 from carbonlens.metering.sealing import Sample
 from carbonlens.metering.sensors import SensorInfo
 from carbonlens.metering.trace_target import TraceTarget
@@ -91,7 +92,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return the run with these facts, its own kept where nothing was recorded."""
         return msgspec.structs.replace(
             run,
-            units=run.units if self.units is None else self.units,
+            units=self._units(run),
             quality=self.quality or run.quality,
             latency=self.latency or run.latency,
             model_bytes=self.model_bytes or run.model_bytes,
@@ -102,12 +103,18 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             findings=(*run.findings, *self.findings),
         )
 
+    def _units(self, run: Run) -> Decimal | None:
+        """Return what the user counted, else what was there, else the tokens if they are the unit."""
+        counted = run.units if self.units is None else self.units
+        return units_of(self.tokens, run.unit) if counted is None else counted
+
 
 class Look(msgspec.Struct, frozen=True, kw_only=True, tag="sample", omit_defaults=True):
-    """One sample, and what the user recorded, where that changed since the last line."""
+    """One sample, and what the user recorded and entered, where that changed since the last line."""
 
     sample: Sample
     facts: Facts | None = None
+    phases: PhaseMark | None = None
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,12 +123,14 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         header: ``None`` when both copies are damaged.
         damaged: Lines that failed their checksum, the torn last one included.
+        marks: Phases as they were noted, one entry a sample.
     """
 
     header: Header | None
     samples: tuple[Sample, ...]
     facts: Facts
     damaged: int
+    marks: tuple[PhaseMark | None, ...] = ()
 
 
 class JournalWriter:
@@ -337,7 +346,7 @@ def samples_of(path: Path) -> Iterator[Sample]:
 def parse(lines: Iterable[bytes]) -> Journal:
     """Read a journal's lines; damaged ones are counted and left out."""
     header: Header | None = None
-    samples: list[Sample] = []
+    looks: list[tuple[Sample, PhaseMark | None]] = []
     facts = Facts()
     damaged = 0
     for line in lines:
@@ -349,10 +358,11 @@ def parse(lines: Iterable[bytes]) -> Journal:
         elif isinstance(record, Header):
             header = header or record
         else:
-            samples.append(record.sample)
+            looks.append((record.sample, record.phases))
             facts = record.facts or facts
-    samples.sort(key=lambda s: s.t_us)
-    return Journal(header=header, samples=tuple(samples), facts=facts, damaged=damaged)
+    looks.sort(key=lambda look: look[0].t_us)
+    samples, marks = (tuple(each) for each in zip(*looks, strict=True)) if looks else ((), ())
+    return Journal(header=header, samples=samples, facts=facts, damaged=damaged, marks=marks)
 
 
 @cache

@@ -63,8 +63,23 @@ class _LeftOut:
 
     def __init__(self) -> None:
         self.pids: set[int] = set()
+        self.ranks: dict[int, Process] = {}
         self.used_s = 0.0
         self.lock = threading.Lock()
+
+    def lost_ranks(self) -> bool:
+        """Look at the ranks that others wait for; tell whether one has been waited for since."""
+        lost = False
+        for pid, before in tuple(self.ranks.items()):
+            now = process_at(pid)
+            if now is not None and _is_same(now, before):
+                self.ranks[pid] = now
+            else:
+                del self.ranks[pid]
+                self.pids.discard(pid)
+                self.used_s += before.used_s
+                lost = True
+        return lost
 
     def after_fork(self) -> None:
         # They are the parent's children, and its thread may have held the lock.
@@ -84,6 +99,22 @@ def leave_out(pid: int) -> None:
         pid: The child, which leads a session of its own.
     """
     _LEFT_OUT.pids.add(pid)
+
+
+def leave_out_rank(pid: int) -> None:
+    """Say that a child is a rank of the same job, which records its own part; its parent waits for it.
+
+    Of its last second, what it used after it was seen last counts here too: it is known
+    only from what waiting for it adds to this process.
+
+    Args:
+        pid: The child.
+    """
+    process = process_at(pid)
+    if process is not None:
+        with _LEFT_OUT.lock:
+            _LEFT_OUT.ranks[pid] = process
+            _LEFT_OUT.pids.add(pid)
 
 
 def wait_left_out(pid: int) -> int | None:
@@ -123,7 +154,10 @@ def own_s() -> float:
 def _waited_for_s() -> float:
     """Return CPU seconds of the children that were waited for and that do the work."""
     with _LEFT_OUT.lock:
-        return _rusage_s(resource.RUSAGE_CHILDREN) - _LEFT_OUT.used_s
+        waited_s = _rusage_s(resource.RUSAGE_CHILDREN)
+        while _LEFT_OUT.ranks and _LEFT_OUT.lost_ranks():
+            waited_s = _rusage_s(resource.RUSAGE_CHILDREN)
+        return waited_s - _LEFT_OUT.used_s
 
 
 class TreeClock:

@@ -50,11 +50,18 @@ class Recorder:
         self._artefacts: dict[tuple[str, str], Artefact] = {}
         self._execution: tuple[ProviderTime, ...] = ()
         self._findings: dict[str, Finding] = {}
+        self._at_end: list[Callable[[], None]] = []
+        self._before_look: list[Callable[[], None]] = []
         self.version = 0
 
     def renew_lock(self) -> None:
         """Forget who holds the lock: in a forked child its holder may not exist."""
         self._lock = threading.Lock()
+
+    @property
+    def units(self) -> Decimal | None:
+        """Functional units counted so far; ``None`` where none were."""
+        return self._units
 
     def add_units(self, n: SupportsFloat) -> None:
         """Count more functional units as done."""
@@ -75,7 +82,7 @@ class Recorder:
         n: SupportsInt | None,
         outcomes: Iterable[SupportsInt] | None,
         *,
-        higher_is_better: bool,
+        higher_is_better: bool | None,
     ) -> None:
         """Keep a quality figure; a later one of the same name replaces it.
 
@@ -94,10 +101,9 @@ class Recorder:
             figure = None if value is None else float(decimal_of(value))
             given = ("n", n, "a whole number")
             examples = whole_of(n) if n is not None else (len(kept) if kept is not None else None)
-            given = ("higher_is_better", higher_is_better, "True or False")
-            quality = Quality(
-                name=plain(name), value=figure, n=examples, higher_is_better=bool(higher_is_better)
-            )
+            given = ("higher_is_better", higher_is_better, "True, False or None")
+            better = None if higher_is_better is None else bool(higher_is_better)
+            quality = Quality(name=plain(name), value=figure, n=examples, higher_is_better=better)
         except Exception as error:  # noqa: BLE001  # law 8: a tensor without data raises RuntimeError, others else
             self._ignored(what, given[1], error, given[2], argument=given[0])
             return
@@ -178,13 +184,33 @@ class Recorder:
             self._findings[f"{finding.code} {finding.subject}"] = finding
             self.version += 1
 
+    def at_end(self, work: Callable[[], None]) -> None:
+        """Have work done after the last reading and before the record: it costs the window nothing.
+
+        Args:
+            work: May record more; must not raise.
+        """
+        self._at_end.append(work)
+
+    def before_look(self, work: Callable[[], None]) -> None:
+        """Have somebody who gathers figures hand them over whenever what was recorded is read.
+
+        Args:
+            work: May record more; must not raise. ``changed`` says that there is some.
+        """
+        self._before_look.append(work)
+
     def facts(self) -> Facts:
         """Return what was recorded so far, cheaply: without sorting latencies."""
+        for work in self._before_look:
+            work()
         with self._patiently():
             return self._facts(tuple(self._quality.values()), exact=False)
 
     def final_facts(self, store_outcomes: StoreOutcomes) -> Facts:
         """Return all that was recorded, with exact percentiles and stored outcomes."""
+        for work in self._at_end:
+            work()
         with self._patiently():
             quality = tuple(
                 msgspec.structs.replace(q, outcomes_sha256=store_outcomes(self._outcomes[q.name]))

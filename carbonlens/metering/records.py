@@ -18,6 +18,7 @@ from carbonlens.domain.units import US_PER_S, RunStatus
 from carbonlens.metering.cpu_families import this_processor
 from carbonlens.metering.host import new_run_id, this_host
 from carbonlens.metering.journal import Facts
+from carbonlens.metering.npu_part import npu_over_cpu_part
 from carbonlens.metering.sealing import Sealed
 from carbonlens.metering.wording import plain
 
@@ -57,7 +58,12 @@ def sealed_run(
         conditions=Conditions(wall_s=window_s, cpu_s=sealed.cpu_s),
         coverage=covered_s / window_s if window_s > 0 else 1.0,
         lost_s=round(window_s - covered_s, 6),
-        findings=(*run.findings, *sealed.findings, *notes),
+        findings=(
+            *run.findings,
+            *sealed.findings,
+            *npu_over_cpu_part(sealed.readings, run.execution),
+            *notes,
+        ),
     )
 
 

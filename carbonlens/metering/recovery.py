@@ -25,6 +25,7 @@ from carbonlens.metering import findings
 from carbonlens.metering.deposit import Deposit, deposit, fallback_ledger, is_recorded
 from carbonlens.metering.host import process_start_ticks, this_host
 from carbonlens.metering.journal import SUFFIX, VERSION, Header, Journal, Writer, read, read_header
+from carbonlens.metering.phase_energy import replayed, with_phases
 from carbonlens.metering.records import sealed_run
 from carbonlens.metering.sealing import seal
 from carbonlens.metering.session import journal_folder
@@ -226,6 +227,10 @@ def recovered_run(header: Header, journal: Journal) -> Run:
     if journal.damaged:
         notes.append(findings.journal_damaged(journal.damaged))
     run = sealed_run(header.run, journal.facts, sealed, window_us, "recovered", notes)
+    if any(journal.marks):
+        stretches = replayed(header.sensors, journal.samples, journal.marks)
+        stretches.finish(window_us, journal.facts.units)
+        run = with_phases(run, stretches, sealed, was_killed=True)
     energy = tuple(
         msgspec.structs.replace(r, state="unbounded") if r.state == "known" else r for r in run.energy
     )

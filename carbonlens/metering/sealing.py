@@ -60,6 +60,7 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
         cpu_s: CPU seconds in the window; ``None`` when no sensor read them.
         covered_s: Seconds of the window that every reading covers.
         devices: Stable ids of the accelerators read.
+        parts: What the first of the readings were made from, in their order.
     """
 
     readings: tuple[Reading, ...]
@@ -69,6 +70,7 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float | None
     covered_s: float
     devices: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
 
 
 def tallied(tally: Tally, sample: Sample) -> None:
@@ -108,11 +110,15 @@ def seal_tally(
     window_us: int,
     unmeasured: Sequence[str] = (),
     hardware: str | None = None,
+    goes_on: bool = False,
 ) -> Sealed:
-    """Turn what was tallied into readings, hours and findings; arguments as of ``seal``."""
+    """Turn what was tallied into readings, hours and findings; arguments as of ``seal``.
+
+    With ``goes_on`` it is what there is so far, and the tally stays open.
+    """
     window_s = window_us / US_PER_S
     sensors = tally.infos
-    gained = tally.finish(window_us)
+    gained = tally.so_far(window_us) if goes_on else tally.finish(window_us)
     shares = shares_of(sensors, gained)
     parts = [
         part
@@ -140,6 +146,7 @@ def seal_tally(
         devices=tuple(
             dict.fromkeys(p.device for p in (*found.energy, *found.beside) if p.component in {"gpu", "npu"})
         ),
+        parts=found.energy,
     )
 
 

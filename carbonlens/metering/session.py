@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Conditions, Run
 from carbonlens.domain.units import US_PER_S, RunStatus
-from carbonlens.ledger.location import state_dir
-from carbonlens.metering import findings, process_time
+from carbonlens.ledger.location import local_state_dir
+from carbonlens.metering import findings
 from carbonlens.metering.deposit import UNENCODABLE, Deposit, deposit, deposit_outcomes
-from carbonlens.metering.devices.throttling import Slowed, Throttling
+from carbonlens.metering.devices.conditions import Fared, Surroundings
+from carbonlens.metering.ending import process_ending
+from carbonlens.metering.host_watch import HostWatch
 from carbonlens.metering.journal import Header, JournalWriter, Look, this_writer
 from carbonlens.metering.looking import Looking, Seen
-from carbonlens.metering.own_memory import OwnMemory
+from carbonlens.metering.phase_energy import Stretches, with_phases
+from carbonlens.metering.phases import PhaseMark, Phases
 from carbonlens.metering.recorder import Recorder
 from carbonlens.metering.records import one_line, sealed_run
 from carbonlens.metering.sampler import process_sampler
@@ -29,10 +33,10 @@ from carbonlens.metering.sensors.discovery import Watch
 from carbonlens.metering.tally import Tally
 from carbonlens.metering.trace_target import TraceTarget
 
+T = TypeVar("T")
+
 _LOCK_WAIT_S: Final = 0.05
 """The longest the user's thread waits for the sampler to finish a look."""
-
-_RSS_REST_NS: Final = 1_000_000_000
 
 
 class Session:
@@ -62,7 +66,6 @@ class Session:
         self.recorder = recorder or Recorder()
         self._sensors = tuple(_patient(s) if s.may_block else s for s in watch.sensors)
         self._unmeasured = watch.unmeasured
-        self._of_children = watch.of_children
         self._infos = tuple(s.info for s in watch.sensors)
         self._looking = Looking(self._sensors, self._infos, all_at_once=trace is not None)
         self._ledger = ledger
@@ -72,10 +75,10 @@ class Session:
         # Guards the sensors and the samples; the journal has a lock of its own.
         self._lock = threading.Lock()
         self._tally = Tally(self._infos)
+        self.phases = Phases(self._infos)
+        self._stretches = Stretches(self._infos)
         self._last_us: int | None = None
-        self._sampled_peak: int | None = None
-        self._rss_ns = 0
-        self._memory = None if watch.of_children else OwnMemory()
+        self._host = HostWatch(of_children=watch.of_children)
         self.reads_power, self.is_easy = self._looking.reads_power, self._looking.is_easy
         self._journal: JournalWriter | None = None
         self._journalled = 0
@@ -84,10 +87,8 @@ class Session:
         self._open = False
         self._sensors_wait = False
         self._start_ns = 0
-        self._steal_s: float | None = None
-        self._peak_before = 0
-        self._throttling = Throttling(self._infos)
-        self._slowed = Slowed(None)
+        self._surroundings = Surroundings(self._infos)
+        self._fared = Fared()
 
     @property
     def is_ours(self) -> bool:
@@ -113,9 +114,8 @@ class Session:
         # Probing may have taken a while since the record was begun.
         self._starts_now()
         self._journal = self._open_journal()
-        self._steal_s = process_time.steal_s()
-        self._peak_before = process_time.peak_rss_bytes(of_children=self._of_children)
-        self._throttling.begin()
+        self._host.begin()
+        self._surroundings.begin()
         self._open = True
         self._start_ns = time.monotonic_ns()
         self._look()
@@ -130,8 +130,11 @@ class Session:
         """Look at the sensors between the edges; called by the sampler."""
         if self.is_ours and self._lock.acquire(timeout=_LOCK_WAIT_S):
             try:
-                if self._open:
+                if self._open and self.phases.is_pending(self._now_us()):
+                    self._look_at_switch()
+                elif self._open:
                     self._glance()
+                self._surroundings.between()
             finally:
                 if self._sensors_wait:
                     self._close_sensors()
@@ -150,12 +153,57 @@ class Session:
         """Let go of the journal in a forked child, which must not write to it."""
         self._open = False
         self.recorder.renew_lock()
+        self.phases.renew_lock()
         if self._journal is not None:
             self._journal.abandon()
 
     def note(self, finding: Finding) -> None:
         """Add a finding to the run."""
         self._notes.append(finding)
+
+    def switch_phase(self, change: Callable[[Phases], T]) -> T | None:
+        """Change the phase, with a look at the sensors where one is due.
+
+        Args:
+            change: Says what is entered or left; its value is passed on. Nothing happens
+                while the run is not measured, or in a forked child.
+        """
+        if not (self._open and self.is_ours):
+            return None
+        made = change(self.phases)
+        if self.phases.is_settled:
+            return made
+        if self.phases.is_due(self._now_us()):
+            # A signal that seals the run would wait for locks that the look holds.
+            with process_ending().undisturbed():
+                self._look_here()
+        if not self.phases.is_settled:
+            self.phases.settle(self._now_us(), self.recorder.units)
+        return made
+
+    def _look_here(self) -> None:
+        """Look at a switch in the user's thread, where the sampler is not at it."""
+        if not self._lock.acquire(timeout=_LOCK_WAIT_S):
+            self.phases.could_not_look()
+            return
+        try:
+            if self._open:
+                self._look_at_switch()
+        finally:
+            if self._sensors_wait:
+                self._close_sensors()
+            self._lock.release()
+
+    def _look_at_switch(self) -> None:
+        begin_ns = time.monotonic_ns()
+        try:
+            self._look(ends=True)
+        except Exception:  # noqa: BLE001  # law 8: the switch counts, and that nothing was read is said
+            self.phases.could_not_look()
+        self.phases.looked((time.monotonic_ns() - begin_ns) / 1000)
+
+    def _now_us(self) -> int:
+        return (time.monotonic_ns() - self._start_ns) // 1000
 
     def finish(
         self,
@@ -174,11 +222,11 @@ class Session:
         locked = self._lock.acquire(timeout=_LOCK_WAIT_S)
         try:
             if self._open:
-                self._throttling.ask()
-                self._look()
-                self._slowed = self._throttling.end()
+                self._surroundings.ask()
+                self._look(ends=True)
+                self._fared = self._surroundings.end()
             self._open = False
-            self._notes += (*self._said_of_sensors(), *self._slowed.findings)
+            self._notes += (*self._said_of_sensors(), *self._fared.findings)
             if locked:
                 self._close_sensors()
             else:
@@ -209,56 +257,49 @@ class Session:
         return said
 
     def _close_sensors(self) -> None:
-        self._throttling.close()
+        self._surroundings.close()
         for sensor in self._sensors:
             try:
                 sensor.close()
             except Exception:  # noqa: BLE001, S112  # law 8: a driver that fails to close has given its readings
                 continue
 
-    def _look(self) -> None:
-        """Read all sensors at an edge of the window."""
+    def _look(self, *, ends: bool = False) -> None:
+        """Read all sensors at an edge of the window, or where a stretch of phases ``ends``."""
         first = self._last_us is None
         seen = self._looking.edge(first=first)
         if first:
             self._start_ns = seen[1]
-        self._take(seen, self._rss(seen[1], edge=True))
+        self._take(seen, self._host.rss(seen[1], edge=True), ends=ends)
 
     def _glance(self) -> None:
         """Read what is due between the edges; where nothing is, and nothing was recorded, write nothing."""
         now_ns = time.monotonic_ns()
         seen = self._looking.between(now_ns, (now_ns - self._start_ns) / 1e9)
-        rss = self._rss(now_ns, edge=False)
+        rss = self._host.rss(now_ns, edge=False)
         if seen is None:
-            if rss is None and self.recorder.version == self._journalled:
+            if rss is None and self.recorder.version == self._journalled and not self.phases.is_changed:
                 return
             seen = ((),) * len(self._infos), now_ns, None
         self._take(seen, rss)
 
-    def _take(self, seen: Seen, rss: int | None) -> None:
+    def _take(self, seen: Seen, rss: int | None, *, ends: bool = False) -> None:
         values, now_ns, skew_us = seen
         t_us = (now_ns - self._start_ns) // 1000
         if self._last_us is None or t_us > self._last_us:
             self._last_us = t_us
-        if rss is not None and rss > (self._sampled_peak or 0):
-            self._sampled_peak = rss
         sample = Sample(t_us, values, rss, skew_us)
         self._tally.take(t_us, values, skew_us or ())
+        mark = self.phases.mark(t_us, self.recorder.units, ends=ends)
+        self._stretches.take(sample, mark, in_use=self.phases.in_use)
         if self._journal is not None:
-            self._write(self._journal, sample)
+            self._write(self._journal, sample, mark)
 
-    def _rss(self, now_ns: int, *, edge: bool) -> int | None:
-        """Return this process's resident memory, once a second."""
-        if self._memory is None or not (edge or now_ns - self._rss_ns >= _RSS_REST_NS):
-            return None
-        self._rss_ns = now_ns
-        return self._memory.bytes_or_none()
-
-    def _write(self, journal: JournalWriter, sample: Sample) -> None:
+    def _write(self, journal: JournalWriter, sample: Sample, mark: PhaseMark | None) -> None:
         version = self.recorder.version
         facts = self.recorder.facts() if version != self._journalled else None
         try:
-            journal.append(Look(sample=sample, facts=facts))
+            journal.append(Look(sample=sample, facts=facts, phases=mark))
             self._journalled = version
         except (OSError, *UNENCODABLE) as error:
             self._journal_broke(error)
@@ -315,45 +356,33 @@ class Session:
             unmeasured=self._unmeasured,
             hardware=self.run.hardware,
         )
+        # Before the facts, whose figures of a large model take time and memory that are not the window's.
+        host = self._host.figures()
         facts = self.recorder.final_facts(lambda o: deposit_outcomes(o, self._ledger))
         run = sealed_run(self.run, facts, sealed, window_us, status, self._notes)
+        self._stretches.finish(window_us, self.recorder.units)
+        run = with_phases(run, self._stretches, sealed, self.phases.findings())
         conditions = msgspec.structs.replace(
             run.conditions or Conditions(wall_s=window_us / US_PER_S),
-            load_1m=process_time.load_1m(),
-            steal_s=self._steal_in_window(),
-            peak_rss_bytes=self._peak_in_window(),
-            throttled_s=self._slowed.seconds,
+            load_1m=host.load_1m,
+            steal_s=host.steal_s,
+            peak_rss_bytes=host.peak_rss_bytes,
+            throttled_s=self._fared.throttled_s,
+            devices=self._fared.devices,
         )
         return msgspec.structs.replace(run, conditions=conditions, error=one_line(error), exit_code=exit_code)
-
-    def _steal_in_window(self) -> float | None:
-        now = process_time.steal_s()
-        if now is None or self._steal_s is None:
-            return None
-        return round(max(now - self._steal_s, 0.0), 6)
-
-    def _peak_in_window(self) -> int | None:
-        """Return the peak within the window: exact if it is the highest so far, else sampled."""
-        peak = process_time.peak_rss_bytes(of_children=self._of_children)
-        if self._of_children:
-            # A child's figure starts from that of the process it was spawned by, so
-            # that nothing is known of one that stayed below it.
-            return peak if peak > max(self._peak_before, process_time.peak_rss_bytes()) else None
-        if peak > self._peak_before:
-            return peak
-        return self._sampled_peak
 
 
 def journal_folder() -> Path:
     """Return the folder of this user's journals.
 
-    It lies below the home directory, which several hosts may share: a journal names
-    the host that wrote it, and the others leave it alone.
+    It is on this host's own disk where that can be told. Where several hosts share it all
+    the same, a journal names the host that wrote it, and the others leave it alone.
 
     Raises:
         OSError: If no folder can be written.
     """
-    return state_dir() / "journal"
+    return local_state_dir() / "journal"
 
 
 def _patient(sensor: Sensor) -> Sensor:

@@ -25,6 +25,8 @@ from carbonlens.metering.gained import (
     reset_of,
     stretches_of,
     summed,
+    twin_of,
+    up_to_now,
     whole_if_near,
     within,
     wrapped,
@@ -213,12 +215,14 @@ class PowerTally:
     Args:
         info: The sensor.
         channel: The device.
+        age_us: Age of the session where the tally begins: its looks are paced by that.
     """
 
-    def __init__(self, info: SensorInfo, channel: Channel) -> None:
+    def __init__(self, info: SensorInfo, channel: Channel, age_us: int = 0) -> None:
         """Start without a sample."""
         self._info = info
         self._channel = channel
+        self._age_us = age_us
         self._samples: list[tuple[int, float | None]] = []
         self._from_us = 0
         self._integrals: list[Integral] = []
@@ -242,7 +246,7 @@ class PowerTally:
             self._close(self._from_us + CHUNK_US)
 
     def _close(self, to_us: int) -> None:
-        pace_s = period_s(self._from_us / US_PER_S, power=True)
+        pace_s = period_s((self._age_us + self._from_us) / US_PER_S, power=True)
         sensor = signal_sensor(self._info, self._channel, pace_s)
         times = [t for t, _ in self._samples]
         watts = [w for _, w in self._samples]
@@ -273,12 +277,13 @@ class Tally:
 
     Args:
         infos: The sensors, in the order of each sample's values.
+        age_us: Age of the session where the tally begins.
     """
 
-    def __init__(self, infos: Sequence[SensorInfo]) -> None:
+    def __init__(self, infos: Sequence[SensorInfo], age_us: int = 0) -> None:
         """Start without a sample."""
         self.infos = tuple(infos)
-        self._channels = [[_tally(info, channel) for channel in info.channels] for info in infos]
+        self._channels = [[_tally(info, channel, age_us) for channel in info.channels] for info in infos]
         # The sampler may still be at a look that the end of the window did not wait for.
         self._lock = threading.Lock()
         self._done = False
@@ -318,6 +323,16 @@ class Tally:
                 at_us = t_us + skew_us[place] if place < len(skew_us) else t_us
                 for k, channel in enumerate(self._channels[place] if place < len(self._channels) else ()):
                     channel.add(at_us, told[k] if told is not None and k < len(told) else None)
+
+    def so_far(self, window_us: int) -> tuple[tuple[Gained, ...], ...]:
+        """Return what each channel gained until now, while the window goes on.
+
+        Args:
+            window_us: Time of the last look.
+        """
+        with self._lock:
+            twins = [[twin_of(channel) for channel in channels] for channels in self._channels]
+        return tuple(tuple(up_to_now(c.finish(window_us), window_us) for c in found) for found in twins)
 
     def describe(self, sensor: int, info: SensorInfo) -> None:
         """Take a sensor's description anew: it may have learnt how often its value changes.
@@ -384,5 +399,5 @@ def _usable_calibration(channel: Channel) -> Calibration | None:
     return channel.calibration if channel.calibration is not None and channel.calibration.usable else None
 
 
-def _tally(info: SensorInfo, channel: Channel) -> ChannelTally:
-    return PowerTally(info, channel) if info.unit == "W" else CounterTally(info, channel)
+def _tally(info: SensorInfo, channel: Channel, age_us: int) -> ChannelTally:
+    return PowerTally(info, channel, age_us) if info.unit == "W" else CounterTally(info, channel)

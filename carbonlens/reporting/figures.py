@@ -136,11 +136,10 @@ def _affine(ratio: Estimate, slope: float, offset: float) -> Estimate:
 
 
 def recentred(estimate: Estimate, value: float) -> Estimate:
-    """Return the value with the half-width of a symmetric estimate as its interval."""
+    """Return the value with the ends of an estimate as far from it as from the estimate's own."""
     ends: tuple[float | None, float | None] = (None, None)
-    if estimate.low is not None and estimate.high is not None:
-        half = (estimate.high - estimate.low) / 2
-        ends = (value - half, value + half)
+    if estimate.value is not None and estimate.low is not None and estimate.high is not None:
+        ends = (value + estimate.low - estimate.value, value + estimate.high - estimate.value)
     return Estimate(value=value, unit="1", grade=estimate.grade, signed=True, bounds=ends)
 
 

@@ -54,5 +54,5 @@ def _no_verdict(effect: Effect | None) -> str:
     if effect.n_rounds == 0 and effect.ratio.value == 0:
         return "used exactly nothing, of which no interval can be made"
     if effect.is_disturbed:
-        return "no round was measured on a quiet machine"
+        return "no round was measured on a quiet, unchanged machine"
     return "too few complete rounds for a verdict" if effect.n_rounds < ROUNDS_NEEDED else ""

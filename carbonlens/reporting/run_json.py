@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from carbonlens.accounting.allocation_totals import BoundaryTotal, Totals
+from carbonlens.accounting.job_runs import JobRun
 from carbonlens.domain.estimate import Estimate, add
+from carbonlens.domain.phase import Phase
 from carbonlens.domain.run import Run
+from carbonlens.reporting.run_tokens import tokens_json
 
 _USUAL_COMPONENTS = ("cpu", "gpu", "ram")
 
@@ -14,7 +17,9 @@ def run_json(run: Run, billed: Run | None = None) -> dict[str, object]:
 
     Energies are estimates in joules: ``total`` and one a component, ``null``
     for a component that nothing read. ``energy_dynamic_j`` leaves out the share
-    of idle power; ``null`` where a source does not tell it apart.
+    of idle power; ``null`` where a source does not tell it apart. ``execution`` says what
+    each execution provider of a runtime did, with ``null`` for what no profile tells.
+    ``phases`` are parts of the run, which may hold more than they sum to.
 
     Args:
         run: The run as it was measured.
@@ -27,6 +32,9 @@ def run_json(run: Run, billed: Run | None = None) -> dict[str, object]:
         "step": run.step,
         "status": run.status,
         "role": run.role,
+        "job_id": run.job_id,
+        "attempt": run.attempt,
+        "rank": run.rank,
         "start_us": run.start_us,
         "duration_s": run.duration_s,
         "energy": {
@@ -42,6 +50,10 @@ def run_json(run: Run, billed: Run | None = None) -> dict[str, object]:
         "exit_code": run.exit_code,
         "error": run.error,
         "parent_run_id": run.parent_run_id,
+        "execution": list(run.execution),
+        "phases": [_phase(p) for p in run.phases],
+        "tokens": tokens_json(run),
+        "artefacts": list(run.artefacts),
         "tags": dict(run.tags),
         "findings": list(run.findings),
     }
@@ -69,11 +81,46 @@ def totals_json(totals: Totals) -> dict[str, object]:
     }
 
 
+def job_json(job: JobRun, billed: Estimate | None) -> dict[str, object]:
+    """Return one of the ``jobs`` of ``runs --json``: what several ranks recorded together.
+
+    Args:
+        job: The ranks' runs.
+        billed: Joules they are billed together; ``None`` where nobody added up.
+    """
+    return {
+        "job_id": job.first.job_id,
+        "attempt": job.first.attempt,
+        "ranks": [r.rank for r in job.parts],
+        "run_ids": [r.run_id for r in job.parts],
+        "hosts": job.hosts,
+        "study": job.first.study,
+        "step": job.first.step,
+        "status": job.status,
+        "role": job.first.role,
+        "start_us": job.start_us,
+        "duration_s": job.duration_s,
+        "energy_billed": None if billed is None else billed.as_json(),
+        "units": None if job.units is None else float(job.units),
+        "unit": job.first.unit,
+    }
+
+
 def _part(part: BoundaryTotal) -> dict[str, object]:
     return {
         "runs": part.runs,
         "energy_billed": part.billed.as_json(),
         "energy_unattributed": None if part.unattributed is None else part.unattributed.as_json(),
+    }
+
+
+def _phase(phase: Phase) -> dict[str, object]:
+    return {
+        "name": phase.name,
+        "entries": phase.entries,
+        "duration_s": phase.duration_s,
+        "energy": phase.energy.as_json(),
+        "units": None if phase.units is None else float(phase.units),
     }
 
 

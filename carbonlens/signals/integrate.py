@@ -171,7 +171,11 @@ def integrate_power(
     if not hold_us:
         # One sample of an unknown period: how long it holds is not known.
         return nothing(start_us, end_us, findings)
-    profile: Profile = told.held(hold_us, _shift_us(sensor, spacing_us or hold_us))
+    shift_us = _shift_us(sensor, spacing_us or hold_us)
+    if sensor.kind == "average":
+        # A mean tells of all its window: of the time up to its reading as well.
+        hold_us = max(hold_us, shift_us)
+    profile: Profile = told.held(hold_us, shift_us)
     joules, covered_s = profile.energy(start_us, end_us)
     if not covered_s:
         return nothing(start_us, end_us, findings)

@@ -32,6 +32,9 @@ def quality(*_):
 def broken(*_):
     raise ValueError("no such layer")
 
+def nothing():
+    return 0
+
 def dies(*_):
     import os, signal
     os.kill(os.getpid(), signal.SIGKILL)
@@ -105,14 +108,18 @@ def test_a_variant_that_fails_its_gate_is_not_adopted(shell, folder):
     assert step["decision"] != "adopt"
 
 
+SAYS_ZERO = "import os; open(os.environ['CARBONLENS_RESULT'], 'w').write('{\"units\": 0}')"
+
 BAD = {
     "raises": ({"callable": "work:broken"}, "no such layer"),
-    "no-function": ({"callable": "work:nothing"}, "cannot be loaded"),
+    "no-function": ({"callable": "work:missing"}, "cannot be loaded"),
     "no-module": ({"callable": "nowhere:f"}, "cannot be loaded"),
     "killed": ({"callable": "work:dies"}, "signal 9"),
     "not-found": ({"command": "no-such-program", "units": 1}, "127"),
     "not-executable": ({"command": "/etc/hostname", "units": 1}, "126"),
     "exit-code": ({"command": "false", "units": 1}, "exit code 1"),
+    "zero-units": ({"callable": "work:nothing"}, "did 0 units"),
+    "says-zero": ({"command": [sys.executable, "-c", SAYS_ZERO], "units": 1}, "did 0 units"),
     "no-model": ({"onnx": "none.onnx"}, "none.onnx"),
     "no-server": ({"url": "http://127.0.0.1:9/", "serve": "true"}, "server"),
 }
@@ -130,6 +137,36 @@ def test_variants_that_fail_are_told_and_the_others_are_measured(shell, folder):
         assert said in found["failed"][name]
     status = {s["step"]: s["status"] for s in found["comparison"]["steps"]}
     assert status == {"light": "accepted", **dict.fromkeys(BAD, "failed")}
+
+
+def test_a_gate_on_what_nobody_records_stays_open_and_is_said(shell, folder):
+    spec = folder / "bench.toml"
+    spec.write_text(
+        HEAD
+        + variant("heavy", callable="work:heavy")
+        + variant("light", callable="work:light")
+        + '[[gate]]\nname = "acc"\nmetric = "accuracy"\nkind = "max_loss"\nlimit = 0.2\n'
+    )
+    compared = shell.json("bench", spec)["comparison"]
+    assert (compared["steps"][0]["verdict"], compared["steps"][0]["decision"]) == ("better", "undetermined")
+    assert compared["steps"][0]["gates"][0]["outcome"] == "undetermined"
+    (said,) = [f["message"] for f in compared["findings"] if f["code"] == "CL448"]
+    assert "accuracy" in said
+
+
+def test_resuming_takes_what_is_judged_otherwise_and_refuses_what_is_measured_otherwise(shell, folder):
+    spec = folder / "bench.toml"
+    variants = variant("heavy", callable="work:heavy") + variant("light", callable="work:light")
+    spec.write_text(HEAD + variants)
+    first = shell.json("bench", spec)
+    more = HEAD.replace("most_rounds = 10", "most_rounds = 11\nmargin = 0.05\nhalf_width = 0.0001")
+    spec.write_text(more + variants)
+    second = shell.json("bench", spec, "--resume")
+    assert (second["study"], second["rounds"], first["rounds"]) == (first["study"], 11, 10)
+    spec.write_text(more + variants.replace("work:light", "work:heavy"))
+    refused = shell("bench", spec, "--resume", code=2)
+    assert "begins anew" in refused.stderr
+    assert refused.stdout == ""
 
 
 def test_a_baseline_that_fails_ends_it(shell, folder):

@@ -241,7 +241,7 @@ def test_a_disturbed_arm_tells_so_and_not_that_there_may_be_no_change():
     ]
     step = compare_study(PAIR, runs, Vector(), {}).steps[0]
     assert step.verdict == "inconclusive"
-    assert "no round was measured on a quiet machine" in step.reasons[0]
+    assert "no round was measured on a quiet, unchanged machine" in step.reasons[0]
     assert "may be no change" not in step.reasons[0]
 
 

@@ -30,8 +30,39 @@ def test_a_node_counts_once_however_many_ranks_read_it(shell, write):
     assert {r["energy_billed"]["value"] for r in printed["runs"]} == {KWH / 8}
     assert [f["code"] for f in printed["findings"]] == ["CL320"]
     lines = shell("runs").stdout.splitlines()
-    assert lines[-1] == "total of 8 runs: 1.00 kWh [0.96, 1.04] (device boundary)"
+    assert [line.split()[1:5] for line in lines[1:-1]] == [["8", "x", "-/-", "complete"]]
+    assert lines[-1] == "total of 1 run: 1.00 kWh [0.96, 1.04] (device boundary)"
     assert max(map(len, lines)) <= 80
+    (job,) = printed["jobs"]
+    assert (job["job_id"], job["attempt"], job["ranks"], job["hosts"]) == ("7", 1, list(range(8)), 1)
+    assert job["energy_billed"]["value"] == KWH
+
+
+def test_two_attempts_of_a_job_are_two_lines(shell, write):
+    write(
+        *(
+            run(
+                f"{attempt}-{rank}",
+                (100 * attempt, 100 * attempt + 50 + rank),
+                gpu(1000),
+                job_id="7",
+                rank=rank,
+                attempt=attempt,
+                units=10 + rank,
+                status="failed" if (attempt, rank) == (1, 1) else "complete",
+            )
+            for attempt in (1, 2)
+            for rank in (0, 1)
+        )
+    )
+    printed = shell.json("runs")
+    told = [(j["attempt"], j["status"], j["units"], j["duration_s"]) for j in printed["jobs"]]
+    assert told == [(1, "failed", 21.0, 51.0), (2, "complete", 21.0, 51.0)]
+    assert [line.split()[1:5] for line in shell("runs").stdout.splitlines()[1:-1]] == [
+        ["2", "x", "-/-", "failed"],
+        ["2", "x", "-/-", "complete"],
+    ]
+    assert "job           7, attempt 2, rank 1" in shell("runs", "show", "2-1").stdout
 
 
 def test_the_list_has_idle_and_unknown_lines(shell, write):

@@ -50,8 +50,8 @@ def test_tracking_loads_only_core():
 def test_help_loads_no_heavy_library():
     code = (
         "from typer.testing import CliRunner\n"
-        "from carbonlens.cli.main import app\n"
-        "assert CliRunner().invoke(app, ['--help']).exit_code == 0"
+        "from carbonlens.cli.commands import built\n"
+        "assert CliRunner().invoke(built(), ['--help']).exit_code == 0"
     )
     assert loaded(code).isdisjoint(HEAVY_FOR_HELP)
 

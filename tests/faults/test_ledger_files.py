@@ -24,7 +24,9 @@ import os, sys
 import duckdb
 from carbonlens.domain.run import Run
 from carbonlens.errors import UnwritableError
-from carbonlens.ledger import holdings, parquet, redaction
+import narwhals
+from carbonlens.app.ledger_care import redact
+from carbonlens.ledger import frames, holdings, latest, parquet, queries, reading, redacting, redaction
 from carbonlens.ledger.store import Ledger
 if os.geteuid() == 0:
     os.setgroups([])
@@ -107,6 +109,41 @@ def test_what_may_not_be_read_is_told_and_the_rest_is_read(folder, place, left):
     assert done.returncode == 0, done.stderr
     mend = "give yourself the right to read it"
     assert done.stdout.strip() == f"{left} {[('CL506', Path(place).name, mend)]}"
+
+
+READ_NEWEST = """
+last = Ledger(sys.argv[1]).latest(10)
+with Ledger(sys.argv[1]).query() as view:
+    counted = {r["run_id"] for r in view.rows(view.parts)}
+    findings = view.findings
+print(len(last.runs), len(counted), [f.code for f in last.findings], [f.code for f in findings])
+"""
+
+REDACT = """
+from carbonlens.errors import CarbonlensError
+try:
+    redact("run-0000", ["workload"], why="w", ledger=sys.argv[1])
+except CarbonlensError as error:
+    print(error)
+"""
+
+
+def test_a_month_that_may_not_be_read_stops_neither_the_newest_runs_nor_a_query(folder):
+    (folder / "runs" / "202610").chmod(0)
+    done = as_user(READ_NEWEST, folder)
+    (folder / "runs" / "202610").chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "2 2 ['CL506'] ['CL506']"
+
+
+@pytest.mark.parametrize("place", ["runs/202610", "runs/202610/run-0003.json"])
+def test_a_redaction_names_what_it_may_not_read(folder, place):
+    """The content may be in there too."""
+    (folder / place).chmod(0)
+    done = as_user(REDACT, folder)
+    (folder / place).chmod(0o755)
+    assert str(folder / place) in done.stdout, done.stderr
+    assert "right to read" in done.stdout
 
 
 WRITE = """

@@ -40,6 +40,8 @@ class Machine:
 class SyntheticArm:
     """One variant that takes ``level`` joules a unit on that machine."""
 
+    is_renewed = True
+
     def __init__(self, machine: Machine, name: str, level: float, fails: Mapping[str, object]) -> None:
         self.machine, self.name, self.level, self.fails = machine, name, level, fails
         self.closed = False

@@ -61,3 +61,9 @@ def test_a_file_that_was_not_written_says_nothing(tmp_path):
 def test_wrong_latencies_are_a_finding(latencies):
     _, facts = recorded(f'{{"latencies_ms": {latencies}}}')
     assert facts.findings
+
+
+@pytest.mark.parametrize("units", ["0", "-3", '"many"', "true", "[1]", "1e999"])
+def test_a_number_of_units_that_is_none_is_refused_at_once(units):
+    with pytest.raises(MeasurementError, match=r"units|JSON"):
+        recorded(f'{{"units": {units}}}')

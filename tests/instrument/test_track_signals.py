@@ -431,7 +431,7 @@ def test_a_fault_in_sealing_does_not_escape(tmp_path):
 def test_a_signal_while_the_block_ends_lets_it_end(tmp_path):
     # The program signals itself from within the seal, as the worst of moments.
     body = (
-        "import carbonlens.instrument.track as module\n"
+        "import carbonlens.instrument.tracked as module\n"
         "from carbonlens.metering.session import Session\n"
         "class Slow(Session):\n"
         "    def finish(self, *args, **more):\n"
@@ -487,7 +487,7 @@ def test_the_wrapper_and_the_program_say_the_same(tmp_path):
 
 def test_a_block_whose_own_seal_hangs_is_not_waited_for_for_ever(tmp_path):
     body = (
-        "import carbonlens.instrument.track as module\n"
+        "import carbonlens.instrument.tracked as module\n"
         "from carbonlens.metering.session import Session\n"
         "class Hanging(Session):\n"
         "    def finish(self, *args, **more):\n        ready()\n        wait()\n"

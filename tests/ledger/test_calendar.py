@@ -54,8 +54,9 @@ def test_the_fiscal_year_is_named_as_declared():
     "text", ["", "2026Q5", "2026-13", "2026-02-30", "26", "2026-1", "0000", "9999-12-31"]
 )
 def test_what_is_no_period_is_refused(text):
-    with pytest.raises(UsageError, match="no period"):
+    with pytest.raises(UsageError, match="no period") as caught:
         Calendar().period(text)
+    assert "--" not in str(caught.value)  # ``close`` takes it without an option
 
 
 def test_a_zone_or_month_that_does_not_exist_is_refused():

@@ -9,7 +9,7 @@ import pytest
 from carbonlens.app.ledger_care import span_of
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.identity import sha256_hex
-from carbonlens.errors import UsageError
+from carbonlens.errors import RecordError, UsageError
 from carbonlens.ledger import activity, closing
 from carbonlens.ledger.accounts import account
 from carbonlens.ledger.calendar import Calendar
@@ -169,3 +169,54 @@ def test_the_figures_are_those_of_the_period_query(tmp_path):
     assert (september.energy_j, october.energy_j) == (2 + 6, 6)
     assert (september.counting, september.unknown_energy, october.counting) == (4, 1, 0)
     assert len(october.runs) == 1
+
+
+@pytest.mark.parametrize("torn", ["2026-09", "2026-10"])
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 100_000])
+def test_no_period_is_closed_beside_a_torn_manifest(folder, torn, content):
+    """It would begin a second chain, or hide that the period was closed already."""
+    close(folder, "2026-09")
+    close(folder, "2026-10")
+    file = folder / "closes" / f"{torn}.json"
+    whole = file.read_bytes()
+    file.write_bytes(content)
+    for period in ("2026-08", torn):
+        with pytest.raises(RecordError, match="restore the file from a copy") as caught:
+            close(folder, period)
+        assert caught.value.where == str(file)
+    file.write_bytes(whole)
+    close(folder, "2026-08")
+    assert faults(folder) == []
+
+
+def test_two_hosts_that_close_at_once_leave_two_ends_that_the_next_close_joins(folder):
+    close(folder, "2026-09")
+    close(folder, "2026-10")
+    october = folder / "closes" / "2026-10.json"
+    content = october.read_bytes()
+    october.unlink()
+    close(folder, "2026Q3")
+    october.write_bytes(content)
+    assert faults(folder) == [("CL511", "warning")]
+    joined = close(folder, "2026-06")
+    assert {joined.previous, *joined.others} == {"2026-10", "2026Q3"}
+    assert faults(folder) == []
+    for name in ("2026-10", "2026Q3"):
+        file = folder / "closes" / f"{name}.json"
+        whole = file.read_bytes()
+        file.write_bytes(whole.replace(b"tester", b"nobody"))
+        assert ("CL511", "error") in faults(folder)
+        file.write_bytes(whole)
+
+
+def test_a_run_sealed_while_a_period_is_closed_is_in_the_manifest_and_in_the_figures(folder):
+    before = Ledger(folder).holdings()
+    late = make_run("late", "1000", SEP_US)
+    Ledger(folder).append(late)
+    manifest = closing.close(folder, before, span_of("2026-09"), now_us=NOW_US, by="tester")
+    (record,) = [r for r in Ledger(folder).holdings().records if r.run.run_id == "late"]
+    assert record.sha256 in manifest.runs
+    assert manifest.energy_j == sum(
+        r.run.energy[0].energy_j for r in Ledger(folder).holdings().records if r.sha256 in manifest.runs
+    )
+    assert manifest.counting == len(manifest.runs) == 3

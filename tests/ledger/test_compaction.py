@@ -9,7 +9,8 @@ import pytest
 
 from carbonlens.domain.identity import sha256_hex, uuid7
 from carbonlens.domain.run import Conditions, HourEnergy, Origin, Reading, Run
-from carbonlens.ledger import atomic, compaction, layout
+from carbonlens.errors import RecordError
+from carbonlens.ledger import atomic, compaction, layout, parquet
 from carbonlens.ledger.store import Ledger
 from carbonlens.ledger.verify import verify
 from tests.ledger.test_store import make_run
@@ -122,7 +123,11 @@ def test_two_hosts_that_compact_at_once_double_nothing(tmp_path):
 def test_other_content_of_one_id_is_never_removed(tmp_path):
     ledger = fill(tmp_path, runs_over(5, 2))
     compaction.compact(tmp_path, before="202612")
-    other = ledger.append(make_run("run-0000", "77", START_US))
+    with pytest.raises(RecordError):
+        ledger.append(make_run("run-0000", "77", START_US))
+    # Of an older version, which did not look into months.
+    written = Ledger(tmp_path / "elsewhere").append(make_run("run-0000", "77", START_US))
+    other = written.rename(tmp_path / "runs" / "202609" / written.name)
     done = compaction.compact(tmp_path, before="202612")
     assert [f.code for f in done.findings] == ["CL505"]
     assert other.exists()
@@ -185,6 +190,8 @@ def test_what_is_the_users_own_stays(tmp_path):
         file.write_text("mine")
     folder = month / f".folder.{'0f' * 8}.tmp"
     folder.mkdir()
+    own.append(folder / "notes")
+    own[-1].write_text("mine")
     (project / "runs" / "202608").symlink_to(tmp_path / "elsewhere")
     (project / "imports").symlink_to(tmp_path / "elsewhere")
     links = [month / ".link", month / f".link.{'0f' * 8}.tmp"]
@@ -270,3 +277,79 @@ def test_a_folded_run_takes_at_most_600_bytes(tmp_path):
     (month,) = compaction.compact(tmp_path, before="202612").months
     whole = sum(f.stat().st_size for f in tmp_path.rglob("months/*/*"))
     assert month.size_bytes < whole <= 600 * month.runs
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\xff"])
+def test_a_month_whose_manifest_is_lost_gets_a_new_one(tmp_path, content):
+    fill(tmp_path, runs_over(5, 4))
+    compaction.compact(tmp_path, before="202612")
+    (manifest,) = (tmp_path / "months" / "202609").glob("*.json")
+    kept = compaction.read_manifest(manifest.with_suffix(".parquet")).records
+    manifest.write_bytes(content) if content is not None else manifest.unlink()
+    (month,) = compaction.compact(tmp_path, before="202612").months
+    assert month.month == "202609"
+    assert compaction.read_manifest(manifest.with_suffix(".parquet")).records == kept
+    assert verify(tmp_path, now_us=NOW_US).findings == ()
+
+
+def test_a_month_that_was_altered_gets_no_new_manifest(tmp_path):
+    fill(tmp_path, runs_over(5, 4))
+    compaction.compact(tmp_path, before="202612")
+    (file,) = (tmp_path / "months" / "202609").glob("*.parquet")
+    other = tmp_path / "other"
+    fill(other, runs_over(5, 3))
+    compaction.compact(other, before="202612")
+    (shorter,) = (other / "months" / "202609").glob("*.parquet")
+    file.write_bytes(shorter.read_bytes())
+    compaction.manifest_file(file).write_text("{")
+    done = compaction.compact(tmp_path, before="202612")
+    assert done.months == ()
+    assert [(f.code, f.severity, f.file) for f in done.findings] == [("CL515", "error", str(file))]
+
+
+@pytest.mark.parametrize(
+    ("asked", "left"), [(None, ("202611",)), (["202611"], ()), (["202610"], ("202611",))]
+)
+def test_only_months_that_are_not_over_are_said_to_be_left_open(tmp_path, asked, left):
+    fill(tmp_path, runs_over(60, 30))
+    assert compaction.compact(tmp_path, before="202611", months=asked).left_open == left
+
+
+@pytest.mark.parametrize("place", ["runs/202609", "months/202609", "imports", "samples/20260901", "readings"])
+def test_a_half_written_parquet_file_is_cleared_a_day_later(tmp_path, place):
+    fill(tmp_path, runs_over(5, 2))
+    folders = [tmp_path / place / f".m.parquet.{n * 8}.tmp" for n in ("0a", "0b", "0c")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        for name in ("rows.json", "new.parquet", "tmp_new.parquet"):
+            (folder / name).write_text("half")
+    (folders[1] / "mine").write_text("mine")
+    for folder in folders[:2]:
+        os.utime(folder, (1, 1))
+    compaction.compact(tmp_path, before="202612")
+    assert not folders[0].exists()
+    assert [f.name for f in folders[1].iterdir()] == ["mine"]
+    assert len(list(folders[2].iterdir())) == 3
+
+
+def test_what_a_killed_writer_of_parquet_leaves_has_the_name_that_is_cleared(tmp_path):
+    """A writer that is cut off while rows come; its folder is what ``compact`` clears."""
+    target = tmp_path / "imports" / "batch.parquet"
+    seen = []
+
+    def rows():
+        (folder,) = [f for f in target.parent.iterdir() if f.name.startswith(".")]
+        (folder / "rows.json").exists()
+        seen.append(folder)
+        copy = folder.with_name(folder.name.replace(".tmp", "")[:-16] + "ab" * 8 + ".tmp")
+        copy.mkdir()
+        (copy / "rows.json").write_text("half")
+        os.utime(copy, (1, 1))
+        seen.append(copy)
+        yield {"a": "1"}
+
+    parquet.write(target, {"a": "VARCHAR"}, rows())
+    assert [f.exists() for f in seen] == [False, True]
+    compaction.compact(tmp_path, before="202612")
+    assert not seen[1].exists()
+    assert target.exists()

@@ -269,6 +269,31 @@ def test_the_latest_runs_are_found_without_reading_the_others(tmp_path):
     assert latest(tmp_path, 1).runs[0].run_id.startswith("0190c")
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 40])
+def test_the_latest_of_many_files_are_those_of_all(tmp_path, n):
+    """Ids and starts disagree, months overlap, some runs have no start."""
+    hour = US_PER_HOUR
+    spread = [(i, NOV + (i * 37 % 11 - 5) * 24 * hour if i % 5 else None) for i in range(24)]
+    every = [make(uuid7(1000 * (i * 7 % 24) + 1, bytes(10)), start_us=start) for i, start in spread]
+    for i in range(6):
+        month(tmp_path, f"20260{i + 1}", every[4 * i : 4 * i + 4], file=f"f{i}")
+    # Twice as many as are asked for are looked at, by start and by id.
+    found = [r.run_id for r in latest(tmp_path, n).runs]
+    assert found == sorted((r.run_id for r in every), reverse=True)[:n]
+
+
+def test_the_latest_compacted_runs_are_found_without_the_data_of_older_months(tmp_path):
+    for i, start in enumerate((OCT, NOV)):
+        runs = [make(uuid7(start // 1000 + k, bytes(10)), start_us=start + k) for k in range(5)]
+        month(tmp_path, ("202610", "202611")[i], runs)
+    older = tmp_path / "months" / "202610" / "f.parquet"
+    content = bytearray(older.read_bytes())
+    # The footer stays: it alone is read.
+    content[4:200] = b"x" * 196
+    older.write_bytes(content)
+    assert [r.start_us - NOV for r in latest(tmp_path, 2).runs] == [4, 3]
+
+
 def test_without_duckdb_the_error_names_the_extra(tmp_path):
     import subprocess
     import sys

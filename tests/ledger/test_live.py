@@ -85,7 +85,7 @@ def test_of_older_runs_those_are_read_that_reach_into_the_period(tmp_path):
             [("over", OCT, 1), ("long", SEP, hours + 1), ("over in October", SEP, 1000), ("own", NOV, 1)]
         )
     }
-    files, undated = live.files_of(live.listing(tmp_path), Calendar().period("2025-11"))
+    files, undated = live.files_of(live.listing(tmp_path)[0], Calendar().period("2025-11"))
     assert sorted(files) == sorted([stamped["long"], stamped["own"]])
     assert undated == []
 
@@ -100,13 +100,22 @@ def test_a_file_that_goes_away_or_is_a_loop_stops_no_period(tmp_path, monkeypatc
     listing = live.listing
 
     def then_folded(ledger):
-        found = listing(ledger)
+        found, said = listing(ledger)
         for file in (f for files in found.values() for f in files if not f.is_symlink()):
             if file.parent.name != "202511":
                 file.unlink(missing_ok=True)
-        return found
+        return found, said
 
     monkeypatch.setattr(live, "listing", then_folded)
     found, codes = seen(tmp_path, "2025-11")
     assert found == {"own": 100}
     assert set(codes) == {"CL501"}
+
+
+def test_a_run_of_months_is_found_however_old_its_file_seems(tmp_path):
+    hours = (NOV - SEP) // US_PER_HOUR
+    file = Ledger(tmp_path).append(make(uuid7(SEP // 1000, bytes(10)), SEP, hours + 100, "1000"))
+    inside = total(tmp_path, "2025-11")
+    assert inside > 0
+    os.utime(file, (SEP / 1e6, SEP / 1e6))
+    assert total(tmp_path, "2025-11") == inside

@@ -1,11 +1,12 @@
 """Where the ledger is found, in the order the documentation states."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from carbonlens.errors import ConfigError, UsageError
-from carbonlens.ledger.location import locate, state_dir
+from carbonlens.ledger.location import local_state_dir, locate, state_dir
 
 
 def test_option_wins_over_everything(tmp_path):
@@ -66,3 +67,61 @@ def test_state_dir_falls_back_when_home_cannot_be_written(tmp_path):
 
 def test_state_dir_follows_xdg(tmp_path):
     assert state_dir({"XDG_STATE_HOME": str(tmp_path), "HOME": "/nowhere"}) == Path(tmp_path) / "carbonlens"
+
+
+MOUNT = "36 35 98:0 / {point} rw,noatime - {kind} server:/home rw\n"
+
+
+@pytest.mark.parametrize(
+    ("mounts", "local"),
+    [
+        ([("/", "ext4")], False),
+        ([("/", "ext4"), ("{home}", "nfs4")], True),
+        ([("/", "ext4"), ("{home}", "autofs"), ("{home}", "lustre")], True),
+        ([("/", "nfs"), ("{home}", "xfs")], False),
+        ([("/", "overlay"), ("{home}x", "nfs4")], False),
+        ([], False),
+    ],
+)
+def test_what_is_written_while_runs_live_stays_on_this_host(tmp_path, mounts, local):
+    home = tmp_path / "a home"
+    home.mkdir()
+    point = str(home).replace(" ", "\\040")
+    table = tmp_path / "mountinfo"
+    table.write_text("".join(MOUNT.format(point=p.format(home=point), kind=k) for p, k in mounts))
+    found = local_state_dir({"HOME": str(home)}, mounts=table, fallback=tmp_path)
+    own = tmp_path / f"carbonlens-{os.getuid()}"
+    assert found == (own if local else home / ".local" / "state" / "carbonlens")
+    assert not local or found.stat().st_mode & 0o077 == 0
+
+
+def test_a_named_state_folder_is_taken_as_it_is(tmp_path):
+    table = tmp_path / "mountinfo"
+    table.write_text(MOUNT.format(point=tmp_path, kind="nfs4"))
+    state = {"XDG_STATE_HOME": str(tmp_path)}
+    assert local_state_dir(state, mounts=table, fallback=tmp_path) == tmp_path / "carbonlens"
+
+
+def test_a_local_folder_of_somebody_else_is_not_used(tmp_path):
+    table = tmp_path / "mountinfo"
+    table.write_text(MOUNT.format(point=tmp_path, kind="nfs4"))
+    link = tmp_path / f"carbonlens-{os.getuid()}"
+    link.symlink_to(tmp_path)
+    if os.getuid() != 0:
+        pytest.skip("needs root to make what belongs to another user")
+    os.lchown(link, 65534, 65534)
+    own = local_state_dir({"HOME": str(tmp_path)}, mounts=table, fallback=tmp_path)
+    assert own == tmp_path / ".local" / "state" / "carbonlens"
+
+
+def test_a_table_of_mounts_that_cannot_be_read_changes_nothing(tmp_path):
+    found = local_state_dir({"HOME": str(tmp_path)}, mounts=tmp_path / "none", fallback=tmp_path)
+    assert found == tmp_path / ".local" / "state" / "carbonlens"
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_ledger_of_a_project_is_refused(tmp_path, text):
+    """As a path it would be the project itself."""
+    (tmp_path / "pyproject.toml").write_text(f'[tool.carbonlens]\nledger = "{text}"\n')
+    with pytest.raises(ConfigError, match="is empty"):
+        locate(start=tmp_path, environ={})

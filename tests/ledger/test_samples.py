@@ -95,7 +95,7 @@ def test_merging_a_day_changes_no_figure_wherever_it_stops(tmp_path):
     before = found(tmp_path)
     folder = tmp_path / "samples" / "20251128"
     singles = {f: f.read_bytes() for f in folder.glob("*.parquet")}
-    merged = samples.merge(tmp_path, "20251128")
+    merged, _ = samples.merge(tmp_path, "20251128")
     assert found(tmp_path) == before
     assert sorted(f.name for f in folder.glob("*.parquet")) == [merged.name]
     # Stopped before the old files went: they are in the manifest and do not count.
@@ -105,7 +105,7 @@ def test_merging_a_day_changes_no_figure_wherever_it_stops(tmp_path):
     # Stopped before the manifest was there: the new file does not count yet.
     merged.with_suffix(".json").unlink()
     assert found(tmp_path) == before
-    assert samples.merge(tmp_path, "20251128") == merged
+    assert samples.merge(tmp_path, "20251128")[0] == merged
     assert found(tmp_path) == before
 
 
@@ -114,7 +114,7 @@ def test_a_late_run_of_a_merged_day_counts_too(tmp_path):
         samples.write(tmp_path, name, {"gpu": regular(5)})
     samples.merge(tmp_path, "20251128")
     samples.write(tmp_path, "late", {"gpu": regular(5)})
-    assert samples.merge(tmp_path, "20251128") is None
+    assert samples.merge(tmp_path, "20251128")[0] is None
     assert [run for run, _ in found(tmp_path)] == ["a", "b", "late"]
 
 
@@ -198,10 +198,10 @@ def test_what_a_cut_off_merging_left_is_told_and_the_next_removes_it(tmp_path):
     folder = tmp_path / "samples" / "20251128"
     (file,) = folder.glob("a-*.parquet")
     content = file.read_bytes()
-    merged = samples.merge(tmp_path, "20251128")
+    merged, _ = samples.merge(tmp_path, "20251128")
     file.write_bytes(content)
     assert sample_findings(tmp_path) == [("CL515", "info")]
-    assert samples.merge(tmp_path, "20251128") is None
+    assert samples.merge(tmp_path, "20251128")[0] is None
     assert sorted(f.name for f in folder.iterdir()) == [merged.with_suffix(".json").name, merged.name]
     assert ledger.sampled_energy() == before
     merged.with_suffix(".json").unlink()
@@ -211,7 +211,7 @@ def test_what_a_cut_off_merging_left_is_told_and_the_next_removes_it(tmp_path):
 @pytest.mark.parametrize("fault", ["torn", "manifest", "renamed", "gone", "moved", "doubled", "negative"])
 def test_samples_that_were_altered_are_a_mismatch(tmp_path, fault):
     three_runs(tmp_path)
-    merged = samples.merge(tmp_path, "20251128")
+    merged, _ = samples.merge(tmp_path, "20251128")
     manifest = merged.with_suffix(".json")
     altered = {
         "moved": "SELECT * REPLACE (t_us + 86400000000 AS t_us)",
@@ -243,5 +243,21 @@ def test_a_run_id_that_is_no_file_name_stays_inside_its_day(tmp_path):
     energies, findings = Ledger(tmp_path).sampled_energy()
     assert findings == []
     assert {e.run_id for e in energies} == {"../../x", "merged-1", ".hidden", "a" * 300, "röd"}
-    assert samples.merge(tmp_path, "20251128") is not None
+    assert samples.merge(tmp_path, "20251128")[0] is not None
     assert sample_findings(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"torn" * 99])
+def test_a_torn_file_keeps_no_other_day_or_file_from_being_merged(tmp_path, content):
+    for i, day in enumerate((NOON, NOON + 24 * 3_600_000_000)):
+        for run in ("a", "b", "c"):
+            samples.write(tmp_path, f"{run}{i}", {"gpu": regular(20, day)})
+    expected = found(tmp_path)
+    (torn,) = samples.write(tmp_path, "torn", {"gpu": regular(20)})
+    torn.write_bytes(content)
+    done = compaction.compact(tmp_path, before="202612")
+    assert done.days == ("20251128", "20251129")
+    assert [(f.code, f.file) for f in done.findings] == [("CL524", str(torn))]
+    energies, _ = samples.energy(tmp_path)
+    assert {(e.run_id, e.device): e for e in energies} == expected
+    assert torn.read_bytes() == content

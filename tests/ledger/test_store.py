@@ -5,12 +5,14 @@ import subprocess
 import sys
 from decimal import Decimal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from carbonlens.domain.run import Reading, Run
 from carbonlens.errors import RecordError, UnwritableError
+from carbonlens.ledger import compaction
 from carbonlens.ledger.store import Ledger
 
 
@@ -152,3 +154,15 @@ def test_any_record_survives_the_json_round_trip(tmp_path_factory, energy, units
     ledger = Ledger(tmp_path_factory.mktemp("ledger"))
     ledger.append(run)
     assert ledger.view().runs == (run,)
+
+
+def test_a_record_that_was_folded_is_saved_already_and_another_of_its_id_is_refused(tmp_path):
+    ledger = Ledger(tmp_path)
+    run = make_run("r", "1", 1_790_000_000_000_000)
+    ledger.append(run)
+    compaction.compact(tmp_path, before="202612")
+    assert ledger.append(run).suffix == ".parquet"
+    with pytest.raises(RecordError, match="different record of this id"):
+        ledger.append(msgspec.structs.replace(run, step="other"))
+    ledger.append(msgspec.structs.replace(run, run_id="r2"))
+    assert [r.run_id for r in ledger.view().runs] == ["r", "r2"]

@@ -56,6 +56,10 @@ class FakeAmdsmi:
 
     AmdSmiException = AmdSmiException
     AmdSmiInitFlags = SimpleNamespace(INIT_AMD_GPUS=2)
+    AmdSmiClkType = SimpleNamespace(GFX=0)
+    AmdSmiTemperatureType = SimpleNamespace(EDGE=0, HOTSPOT=1)
+    AmdSmiTemperatureMetric = SimpleNamespace(CURRENT=0)
+    AmdSmiMemoryType = SimpleNamespace(VRAM=0)
 
     def __init__(self, gpus, clock=None, *, old=False, fails=(), lacks=()):
         self.gpus = list(gpus)
@@ -115,6 +119,18 @@ class FakeAmdsmi:
     def amdsmi_get_power_cap_info(self, gpu):
         self._ask("amdsmi_get_power_cap_info", gpu)
         return {"power_cap": 300_000_000, "max_power_cap": 560_000_000}
+
+    def amdsmi_get_clock_info(self, gpu, kind):
+        self._ask("amdsmi_get_clock_info", gpu)
+        return {"cur_clk" if self._old else "clk": 2100, "min_clk": 132, "max_clk": 2100}
+
+    def amdsmi_get_temp_metric(self, gpu, place, metric):
+        self._ask("amdsmi_get_temp_metric", gpu)
+        return {0: "N/A" if not self._old else 38, 1: 47 if not self._old else "N/A"}[place]
+
+    def amdsmi_get_gpu_memory_usage(self, gpu, kind):
+        self._ask("amdsmi_get_gpu_memory_usage", gpu)
+        return 283 << 20
 
     def amdsmi_get_energy_count(self, gpu):
         self._ask("amdsmi_get_energy_count", gpu)

@@ -74,6 +74,7 @@ class FakeGpu:
         self.processes = {}  # pid -> percent
         self.contexts = []
         self.heat_s = 0.0  # how long heat has slowed it
+        self.clock_mhz, self.temperature_c, self.memory_bytes = 1980, 41, 5 << 30
         self.counter = None  # a function of the true joules, for impossible counters
 
     def watts(self, t):
@@ -193,6 +194,18 @@ class FakeNvml:
         gpu = self._of(handle, "nvmlDeviceGetViolationStatus")
         heat_s = gpu.heat_s if policy == 1 else 0.0
         return SimpleNamespace(referenceTime=round(self.clock() * 1e6), violationTime=round(heat_s * 1e9))
+
+    def nvmlDeviceGetClockInfo(self, handle, kind):
+        assert kind == 1
+        return self._of(handle, "nvmlDeviceGetClockInfo").clock_mhz
+
+    def nvmlDeviceGetTemperature(self, handle, place):
+        assert place == 0
+        return self._of(handle, "nvmlDeviceGetTemperature").temperature_c
+
+    def nvmlDeviceGetMemoryInfo(self, handle):
+        gpu = self._of(handle, "nvmlDeviceGetMemoryInfo")
+        return SimpleNamespace(total=80 << 30, used=gpu.memory_bytes, free=(80 << 30) - gpu.memory_bytes)
 
     def nvmlDeviceGetMigMode(self, handle):
         gpu = self._of(handle, "nvmlDeviceGetMigMode")

@@ -227,3 +227,26 @@ def test_a_program_that_somebody_else_waited_for_has_ended():
     assert meter.exit_code == 0
     meter.end()
     meter.close()
+
+
+def test_a_rank_that_records_itself_is_no_part_of_its_parent_s_work():
+    """Lightning starts the other ranks of a node from the first, and waits for them itself."""
+    rank = subprocess.Popen([sys.executable, "-c", BURN.format(0.4)])
+    process_time.leave_out_rank(rank.pid)
+    clock = TreeClock()
+    before = clock.read()
+    assert rank.pid not in children(os.getpid())
+    for _ in range(30):
+        clock.read()
+        time.sleep(0.02)
+    while rank.poll() is None:
+        clock.read()
+        time.sleep(0.02)
+    # Its own 0.4 s, and what starting it took, stay out; this process has looked at it 40 times.
+    assert clock.read() - before < 0.2
+    assert rank.pid not in process_time.left_out()
+
+
+def test_a_rank_that_is_gone_already_is_not_looked_for():
+    process_time.leave_out_rank(2**22 + 1)
+    assert 2**22 + 1 not in process_time.left_out()

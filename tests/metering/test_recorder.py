@@ -149,3 +149,20 @@ def test_a_wrong_value_is_not_repeated_and_what_is_wanted_is_said(record, wanted
         )
     if isinstance(secret, str | Keyed):
         assert final(recorder).findings
+
+
+def test_who_gathers_figures_is_asked_for_them_before_they_are_read():
+    recorder = Recorder()
+    gathered = [1, 2, 3]
+
+    def hand_over():
+        while gathered:
+            recorder.add_units(gathered.pop())
+
+    recorder.before_look(hand_over)
+    before = recorder.version
+    recorder.changed()
+    assert recorder.version > before
+    assert recorder.facts().units == 6
+    gathered.append(4)
+    assert recorder.facts().units == 10

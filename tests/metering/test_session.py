@@ -309,8 +309,8 @@ def test_what_heat_did_in_the_window_is_among_the_conditions(tmp_path):
     put(cpus / "online", "0\n")
     put(counter, "100\n")
     one = session(tmp_path)
-    assert one._throttling._cpus == CPUS
-    one._throttling = Throttling((), cpus=cpus)
+    assert one._surroundings._throttling._cpus == CPUS
+    one._surroundings._throttling = Throttling((), cpus=cpus)
     one.start()
     put(counter, "350\n")
     assert one.finish().run.conditions.throttled_s == pytest.approx(0.25)

@@ -8,7 +8,7 @@ import pytest
 
 from carbonlens.metering import accelerators
 from carbonlens.metering.host import new_run_id, process_start_ticks, this_host
-from carbonlens.metering.job import Job, this_job
+from carbonlens.metering.job import Job, launched_by, this_job
 from carbonlens.metering.records import new_run
 
 
@@ -50,10 +50,73 @@ def test_accelerators_that_the_work_can_reach(tmp_path, paths, visible, found):
         ),
         ({"TORCHELASTIC_RUN_ID": "none", "RANK": "5"}, Job()),
         ({"SLURM_PROCID": "x", "SLURM_RESTART_COUNT": ""}, Job()),
+        # torchrun inside SLURM: the step has one task, torchrun's ranks count.
+        (
+            {"SLURM_JOB_ID": "42", "SLURM_PROCID": "0", "RANK": "3", "WORLD_SIZE": "4"},
+            Job(job_id="42", rank=3),
+        ),
+        # mpirun inside SLURM: the variables are those of the batch step.
+        (
+            {
+                "SLURM_JOB_ID": "42",
+                "SLURM_PROCID": "0",
+                "OMPI_COMM_WORLD_RANK": "2",
+                "OMPI_COMM_WORLD_SIZE": "4",
+            },
+            Job(job_id="42", rank=2),
+        ),
+        ({"RANK": "0", "WORLD_SIZE": "1"}, Job(rank=0)),
     ],
 )
 def test_jobs(environ, job):
     assert this_job(environ) == job
+
+
+def unnamed(rank, run="none_x", attempt=0, nodes=1):
+    """Return what torchrun says where the user gave no id."""
+    return {
+        "TORCHELASTIC_RUN_ID": "none",
+        "TORCHELASTIC_RESTART_COUNT": str(attempt),
+        "TORCHELASTIC_ERROR_FILE": f"/tmp/torchelastic_y/{run}/attempt_{attempt}/{rank}/error.json",
+        "RANK": str(rank),
+        "WORLD_SIZE": str(2 * nodes),
+        "LOCAL_WORLD_SIZE": "2",
+    }
+
+
+def test_ranks_of_an_unnamed_torchrun_share_a_job_over_its_restarts():
+    jobs = [this_job(unnamed(rank, attempt=attempt)) for attempt in (0, 1) for rank in (0, 1)]
+    assert [(j.rank, j.attempt) for j in jobs] == [(0, 1), (1, 1), (0, 2), (1, 2)]
+    assert len({j.job_id for j in jobs}) == 1
+    assert "torchelastic" not in jobs[0].job_id
+    assert this_job(unnamed(0, run="none_z")).job_id != jobs[0].job_id
+
+
+@pytest.mark.parametrize(("nodes", "split"), [(1, False), (2, True)])
+def test_ranks_of_several_nodes_without_an_id_are_a_job_a_node(nodes, split):
+    assert this_job(unnamed(0, nodes=nodes)).is_of_node is split
+    named = {**unnamed(0, nodes=nodes), "TORCHELASTIC_RUN_ID": "mine"}
+    assert this_job(named) == Job(job_id="mine", rank=0)
+
+
+def test_an_mpi_job_is_named_without_the_host_s_name():
+    environ = {
+        "PMIX_NAMESPACE": "prterun-node7-12@1",
+        "OMPI_COMM_WORLD_RANK": "1",
+        "OMPI_COMM_WORLD_SIZE": "2",
+    }
+    job = this_job(environ)
+    assert job.job_id.startswith("mpi-")
+    assert "node7" not in job.job_id
+    assert this_job({**environ, "OMPI_COMM_WORLD_RANK": "0"}).job_id == job.job_id
+
+
+def test_ranks_of_any_launcher_share_the_process_that_started_them():
+    environ = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    job = this_job(environ)
+    assert job.job_id == this_job({**environ, "RANK": "0"}).job_id
+    assert job.job_id == launched_by(os.getppid()) is not None
+    assert launched_by(2**22 + 1) is None
 
 
 def test_host_ids_are_hashes_the_same_in_every_process():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.reporting import format as fmt
-from carbonlens.reporting.figures import FigureBook, change, exact, quotient, reduction
+from carbonlens.reporting.figures import FigureBook, change, exact, quotient, recentred, reduction
 
 
 def test_an_id_prints_one_number_only():
@@ -60,3 +60,10 @@ def test_scaling_both_sides_changes_no_quotient(a, b, u, common):
     plain, scaled = quotient(one, two), quotient(one.scale(1e9, "J"), two.scale(1e9, "J"))
     assert scaled.value == pytest.approx(plain.value)
     assert scaled.u_total == pytest.approx(plain.u_total, rel=1e-6, abs=1e-12)
+
+
+def test_an_interval_keeps_its_shape_where_its_value_is_moved():
+    """An undetermined step's bar must not leave out the 100 % that its interval holds."""
+    moved = recentred(Estimate(value=0.667, unit="1", bounds=(0.44, 1.01)), -0.333)
+    assert (moved.low, moved.high) == (pytest.approx(-0.56), pytest.approx(0.01))
+    assert recentred(unknown("1"), -0.3).low is None

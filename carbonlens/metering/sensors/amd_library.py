@@ -135,9 +135,37 @@ class Amd:
         for name in ("max_power_cap", "power_cap"):
             cap = amount(caps.get(name))
             if cap:
-                # Microwatts in current versions, watts in those before 6.
-                return cap * _MICRO if cap > SENTINEL else cap
+                return _cap_w(cap)
         return None
+
+    def state(self, gpu: Gpu) -> tuple[float | None, float | None, float | None, float | None]:
+        """Return megahertz, degrees Celsius, watts of the cap in force and bytes of memory in use.
+
+        What the product does not tell is ``None``; the hottest spot stands for the chip's
+        temperature where it is told, else the chip's edge.
+        """
+        clock = self._of_kind("amdsmi_get_clock_info", gpu, ("AmdSmiClkType", "GFX"))
+        told = clock if isinstance(clock, Mapping) else {}
+        now = ("AmdSmiTemperatureMetric", "CURRENT")
+        heat = [
+            amount(self._of_kind("amdsmi_get_temp_metric", gpu, ("AmdSmiTemperatureType", spot), now))
+            for spot in ("HOTSPOT", "EDGE")
+        ]
+        cap = amount(self._told("amdsmi_get_power_cap_info", gpu.handle).get("power_cap"))
+        return (
+            amount(told.get("clk", told.get("cur_clk"))),
+            next((degrees for degrees in heat if degrees), None),
+            _cap_w(cap) if cap else None,
+            amount(self._of_kind("amdsmi_get_gpu_memory_usage", gpu, ("AmdSmiMemoryType", "VRAM"))),
+        )
+
+    def _of_kind(self, function: str, gpu: Gpu, *kinds: tuple[str, str]) -> object:
+        """Return what a function says of some kinds by the library's own names; ``None`` without."""
+        try:
+            self.start()
+            return self._call(function, gpu.handle, *(getattr(getattr(self._api, c), k) for c, k in kinds))
+        except (AmdError, AttributeError):
+            return None
 
     def _told(self, function: str, handle: Handle) -> Mapping[str, Any]:
         answer = self._answer(function, handle)
@@ -192,6 +220,11 @@ def _first_dies(amd: Amd, gpus: Sequence[Gpu]) -> list[int]:
         )
         first.append(before if is_second else place)
     return first
+
+
+def _cap_w(cap: float) -> float:
+    """Return watts of a cap: microwatts in current versions, watts in those before 6."""
+    return cap * _MICRO if cap > SENTINEL else cap
 
 
 def amount(value: object) -> float | None:

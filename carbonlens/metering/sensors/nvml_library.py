@@ -232,6 +232,14 @@ class Nvml:
         told = self._ask("time slowed by heat", "nvmlDeviceGetViolationStatus", handle, _THERMAL)
         return float(told.violationTime) / 1e9
 
+    def state(self, handle: Handle, function: str, *which: int) -> Any:  # noqa: ANN401  # as in ``_ask``
+        """Return what one function tells of a device's state (``sensors.gpu_state``).
+
+        Raises:
+            NvmlError: If the device does not tell.
+        """
+        return self._ask(function, function, handle, *which)
+
     def is_divided(self, handle: Handle) -> bool:
         """Tell whether MIG is on."""
         try:

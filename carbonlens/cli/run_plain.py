@@ -1,0 +1,127 @@
+"""``carbonlens run`` without the library that reads command lines: it would be half of the start.
+
+What stands between ``run`` and the command is taken apart here where it is plain; anything
+else (help, a mistake, a short form) is left to the library, which has the words for it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, Final
+
+from carbonlens.cli.tags import parse_tags
+from carbonlens.errors import UsageError
+
+VALUES: Final = frozenset({"step", "study", "unit", "units", "repeat", "tag", "trace", "ledger"})
+"""Options that a value follows."""
+
+FLAGS: Final = frozenset({"record-args", "live", "json"})
+
+
+def parsed(arguments: Sequence[str]) -> dict[str, Any] | None:
+    """Return the arguments of ``measured``; ``None`` where they are not plain.
+
+    Args:
+        arguments: What follows ``run`` on the command line.
+    """
+    given: dict[str, Any] = {}
+    rest = list(arguments)
+    while rest and rest[0].startswith("-"):
+        word = rest.pop(0)
+        if word == "--":
+            break
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or name not in (VALUES if equals else VALUES | FLAGS):
+            return None
+        if name in FLAGS:
+            given[name.replace("-", "_")] = True
+            continue
+        if not equals:
+            if not rest:
+                return None
+            value = rest.pop(0)
+        if name == "tag":
+            given.setdefault("tag", []).append(value)
+        else:
+            given[name] = value
+    repeat = given.get("repeat", "1")
+    if not rest or given.get("ledger") == "" or not (repeat.isascii() and repeat.isdecimal()):
+        return None
+    if "repeat" in given:
+        given["repeat"] = int(repeat)
+    return {"command": rest, **given}
+
+
+def measured(
+    command: Sequence[str],
+    *,
+    step: str | None = None,
+    study: str | None = None,
+    unit: str | None = None,
+    units: str | None = None,
+    repeat: int | None = None,
+    tag: list[str] | None = None,
+    record_args: bool = False,
+    trace: str | None = None,
+    live: bool = False,
+    ledger: str | Path | None = None,
+    json: bool = False,
+) -> int:
+    """Measure a command, say what it used and return its exit code; die by the signal it died by.
+
+    Raises:
+        UsageError: If an option has no sense; the command has not been started.
+    """
+    from carbonlens.app.command import run_command
+
+    if repeat is not None and repeat < 1:
+        raise UsageError(f"--repeat {repeat} is no round", mend="rounds count from 1")
+    result = run_command(
+        command,
+        step=step,
+        study=study,
+        unit=unit,
+        units=_units(units),
+        repeat=repeat,
+        tags=parse_tags(tag),
+        record_args=record_args,
+        ledger=ledger,
+        trace=trace,
+        live=live,
+        may_give_way=True,
+    )
+    from carbonlens.cli import run_view
+
+    run_view.print_result(result, json=json)
+    if result.signal is not None:
+        die_by(result.signal)
+    return result.exit_code
+
+
+def _units(text: str | None) -> Decimal | None:
+    if text is None:
+        return None
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite() or value <= 0:
+        raise UsageError(f"--units {text!r} is no positive number", mend="write --units 1000")
+    return value
+
+
+def die_by(number: int) -> None:
+    """End this process by the signal that ended the command, as a shell would see it."""
+    import resource
+
+    # The command's own core dump, if any, is the one of interest.
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

@@ -1,0 +1,88 @@
+"""The short way of ``run``: the same arguments as the library would give, or none at all."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+from carbonlens.cli import run
+from carbonlens.cli.run_plain import FLAGS, VALUES, measured, parsed
+
+
+@pytest.mark.parametrize(
+    ("line", "given"),
+    [
+        ("-- true", {"command": ["true"]}),
+        ("true -x --live", {"command": ["true", "-x", "--live"]}),
+        ("--live -- sh -c x", {"live": True, "command": ["sh", "-c", "x"]}),
+        ("--step a --step=b -- true", {"step": "b", "command": ["true"]}),
+        ("--tag k=v --tag=l=w -- true", {"tag": ["k=v", "l=w"], "command": ["true"]}),
+        ("--repeat 3 --units 10 -- true", {"repeat": 3, "units": "10", "command": ["true"]}),
+        ("--step -- -- true", {"step": "--", "command": ["true"]}),
+        ("--record-args -- -- true", {"record_args": True, "command": ["--", "true"]}),
+        ("--json --ledger /x -- true", {"json": True, "ledger": "/x", "command": ["true"]}),
+    ],
+)
+def test_plain_lines_are_taken_apart(line, given):
+    assert parsed(line.split(" ")) == given
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("", "--", "-h", "--help", "--nope -- true", "--step", "--live=yes -- true", "-s a -- true"),
+        *("--repeat x -- true", "--repeat -1 -- true", "--ledger= -- true", "--ste a -- true"),
+    ],
+)
+def test_what_is_not_plain_is_left_to_the_library(line):
+    assert parsed(line.split(" ") if line else []) is None
+
+
+def test_it_knows_every_option_of_the_command():
+    of_command = set(inspect.signature(run.run_command_line).parameters) - {"command"}
+    assert of_command == {name.replace("-", "_") for name in VALUES | FLAGS}
+    assert of_command == set(inspect.signature(measured).parameters) - {"command"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        [
+            "--step",
+            "a",
+            "--study=s",
+            "--unit",
+            "u",
+            "--units",
+            "4",
+            "--repeat",
+            "2",
+            "--tag",
+            "k=v=w",
+            "--",
+            "sh",
+        ],
+        ["--record-args", "--json", "--trace", "t.csv", "--ledger", "l", "echo", "--", "-x"],
+        ["--step", "--", "--tag", "a=", "--tag=b=1", "--", "--", "x"],
+    ],
+)
+def test_the_library_gives_the_same(line):
+    from typer.main import get_command
+
+    from carbonlens.cli.commands import built
+
+    command = get_command(built(["run"])).commands["run"]
+    library = command.make_context("run", list(line)).params
+    told = {k: str(v) if k == "ledger" else v for k, v in library.items() if v not in (None, False, [], ())}
+    assert {k: list(v) if k in ("command", "tag") else v for k, v in told.items()} == parsed(line)
+
+
+def test_a_plain_run_loads_no_library_for_command_lines(tmp_path):
+    code = (
+        "import sys\nfrom carbonlens.cli import main\n"
+        f"sys.argv = ['carbonlens', 'run', '--ledger', {str(tmp_path / 'l')!r}, '--', 'true']\n"
+        "try:\n    main.main()\nfinally:\n    print('typer' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout == "False\n", done.stderr

@@ -1,0 +1,233 @@
+"""The Hugging Face callback on a real Trainer with a tiny BERT."""
+
+import json
+
+import pytest
+
+from tests.metering.processes import runs
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+
+from carbonlens.instrument.huggingface import TrackingCallback  # noqa: E402  # after what it needs
+from carbonlens.instrument.training import TrainingUnfinishedError  # noqa: E402
+
+pytestmark = pytest.mark.slow
+CONFIG = {
+    "vocab_size": 20,
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 8,
+}
+SHOWN = {"samples": 20, "batch": 8, "words": 6}
+
+
+class Words(torch.utils.data.Dataset):
+    """Random texts; the one at ``fails_at`` raises."""
+
+    def __init__(self, length, fails_at=None, error=RuntimeError):
+        self.length, self.fails_at, self.error = length, fails_at, error
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, place):
+        if place == self.fails_at:
+            raise self.error("no such text")
+        words = torch.arange(SHOWN["words"]) + place % 10
+        return {"input_ids": words, "attention_mask": torch.ones_like(words), "labels": place % 2}
+
+
+class Stream(torch.utils.data.IterableDataset):
+    """Texts without a length."""
+
+    def __iter__(self):
+        return (Words(20)[i] for i in range(20))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return tmp_path / "ledger"
+
+
+@pytest.fixture
+def trainer(tmp_path):
+    """Return a function that makes a trainer with callbacks."""
+
+    def make(*callbacks, data=None, metrics=None, **arguments):
+        usual = {
+            "output_dir": str(tmp_path / "out"),
+            "num_train_epochs": 1,
+            "per_device_train_batch_size": SHOWN["batch"],
+            "save_strategy": "no",
+            "use_cpu": True,
+            "report_to": "none",
+            "disable_tqdm": True,
+            "logging_strategy": "no",
+        }
+        return transformers.Trainer(
+            model=transformers.BertForSequenceClassification(transformers.BertConfig(**CONFIG)),
+            args=transformers.TrainingArguments(**{**usual, **arguments}),
+            train_dataset=Words(SHOWN["samples"]) if data is None else data,
+            eval_dataset=Words(10),
+            compute_metrics=metrics,
+            callbacks=list(callbacks),
+        )
+
+    return make
+
+
+def codes(run):
+    return {f.code for f in run.findings} - {"CL177"}
+
+
+def test_a_training_with_evaluations_and_checkpoints(trainer, ledger):
+    callback = TrackingCallback("fp32", study="s", warmup_steps=2, ledger=ledger)
+    trainer(
+        callback,
+        num_train_epochs=2,
+        eval_strategy="epoch",
+        save_strategy="epoch",
+        metrics=lambda p: {"accuracy": 0.5, "odd": 1.0},
+    ).train()
+    (run,) = runs(ledger)
+    assert (run.status, run.role, run.step, run.study) == ("complete", "training", "fp32", "s")
+    assert (run.units, run.unit, run.attempt, codes(run)) == (40, "sample", 1, set())
+    phases = {p.name: (p.entries, p.units) for p in run.phases}
+    assert phases == {
+        "load": (1, None),
+        "warm-up": (1, 16),
+        "steady": (2, 24),
+        "evaluation": (2, None),
+        "checkpoint": (2, None),
+    }
+    assert sum(p.duration_s for p in run.phases) <= run.duration_s
+    told = {q.name: (q.n, q.higher_is_better) for q in run.quality}
+    assert told == {"eval_loss": (10, False), "eval_accuracy": (10, True), "eval_odd": (10, None)}
+    assert callback.run.run == run
+
+
+def test_tokens_and_accumulated_batches(trainer, ledger):
+    tokens = TrackingCallback(unit="token", ledger=ledger)
+    trainer(tokens, include_num_input_tokens_seen="all", gradient_accumulation_steps=2).train()
+    samples = TrackingCallback(ledger=ledger)
+    trainer(samples, gradient_accumulation_steps=2).train()
+    unknown = TrackingCallback(unit="token", ledger=ledger)
+    trainer(unknown, max_steps=1).train()
+    assert tokens.run.run.units == 20 * SHOWN["words"]
+    assert samples.run.run.units == 20
+    assert (unknown.run.run.units, codes(unknown.run.run)) == (None, {"CL182"})
+
+
+def test_data_without_a_length(trainer, ledger):
+    trainer(TrackingCallback(ledger=ledger), data=Stream(), max_steps=2).train()
+    (run,) = runs(ledger)
+    assert (run.units, codes(run)) == (16, {"CL183"})
+
+
+def test_a_checkpoint_carries_the_job_on(trainer, ledger, tmp_path):
+    first = TrackingCallback("fp32", ledger=ledger)
+    trainer(first, save_strategy="epoch", num_train_epochs=2).train()
+    kept = json.loads((tmp_path / "out" / "checkpoint-3" / "trainer_state.json").read_text())
+    assert str(tmp_path) not in json.dumps(kept["stateful_callbacks"])
+    for restore in (False, True):
+        second = TrackingCallback("fp32", ledger=ledger)
+        made = trainer(
+            second, save_strategy="epoch", num_train_epochs=2, restore_callback_states_from_checkpoint=restore
+        )
+        made.train(resume_from_checkpoint=str(tmp_path / "out" / "checkpoint-3"))
+        run = sorted(runs(ledger), key=lambda r: r.start_us)[-1]
+        assert (run.job_id, run.attempt, run.step) == (first.run.run.job_id, 2, "fp32")
+        assert run.units == 20
+    other = trainer(TrackingCallback("fp32", ledger=ledger))
+    other.train()
+    assert sorted(runs(ledger), key=lambda r: r.start_us)[-1].job_id != first.run.run.job_id
+
+
+def test_a_checkpoint_that_was_made_without_the_callback(trainer, ledger, tmp_path):
+    trainer(save_strategy="epoch").train()
+    callback = TrackingCallback(ledger=ledger)
+    resumed = trainer(callback, save_strategy="epoch", num_train_epochs=2)
+    resumed.train(resume_from_checkpoint=True)
+    assert (tmp_path / "out" / "checkpoint-6").is_dir()
+    assert (callback.run.run.attempt, callback.run.run.status) == (1, "complete")
+
+
+@pytest.mark.parametrize("error", [LookupError, KeyboardInterrupt])
+def test_an_exception_passes_through_and_fails_the_run(trainer, ledger, error):
+    callback = TrackingCallback(ledger=ledger)
+    failing = trainer(callback, data=Words(20, fails_at=13, error=error))
+    with pytest.raises(error):
+        failing.train()
+    (run,) = runs(ledger)
+    assert (run.status, run.error) == ("failed", error.__name__)
+    # What is done with the trainer afterwards is none of it, and the next training is a run of its own.
+    failing.evaluate()
+    failing.train_dataset = Words(8)
+    failing.train()
+    one, two = sorted(runs(ledger), key=lambda r: r.start_us)
+    assert (one, two.status, two.units, two.job_id == one.job_id) == (run, "complete", 8, False)
+
+
+def test_a_train_that_tells_nothing_is_sealed_by_the_next(trainer, ledger):
+    """As where a subclass's own ``train`` ends the training without the library's."""
+    callback = TrackingCallback(ledger=ledger)
+    made = trainer(callback)
+    args, state, control = made.args, made.state, made.control
+    made.callback_handler.on_train_begin(args, state, control)
+    made.train()
+    first, second = sorted(runs(ledger), key=lambda r: r.start_us)
+    assert (first.status, first.error) == ("failed", TrainingUnfinishedError.__name__)
+    assert second.status == "complete"
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_callback_that_was_added_twice_counts_once(trainer, ledger, same):
+    one = TrackingCallback(ledger=ledger)
+    other = one if same else TrackingCallback(ledger=ledger)
+    trainer(one, other, gradient_accumulation_steps=2, eval_strategy="epoch").train()
+    (run,) = runs(ledger)
+    assert (run.units, codes(run)) == (20, {"CL180"})
+
+
+def test_a_trainer_that_does_not_train_records_nothing(trainer, ledger, capfd):
+    idle = trainer(TrackingCallback(ledger=ledger))
+    idle.evaluate()
+    idle.predict(Words(4))
+    assert not ledger.exists()
+    assert "carbonlens" not in capfd.readouterr().err
+
+
+def test_metrics_that_are_missing_or_no_number(trainer, ledger):
+    callback = TrackingCallback(ledger=ledger, metrics=["eval_f1", "eval_bad"])
+    trainer(callback, eval_strategy="epoch", metrics=lambda p: {"bad": float("nan")}).train()
+    (run,) = runs(ledger)
+    assert (run.status, run.quality, codes(run)) == ("complete", (), {"CL110", "CL186"})
+
+
+def test_forked_workers_of_the_data_and_a_ledger_that_cannot_be_written(trainer, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("no folder")
+    callback = TrackingCallback(ledger=file)
+    trainer(callback, dataloader_num_workers=2).train()
+    run = callback.run.run
+    assert (run.status, run.units) == ("complete", 20)
+    assert "CL112" in codes(run)
+
+
+def test_the_class_itself_may_be_given(trainer, monkeypatch, ledger):
+    monkeypatch.setenv("CARBONLENS_LEDGER", str(ledger))
+    made = trainer(TrackingCallback, max_steps=1)
+    made.train()
+    assert isinstance(made.pop_callback(TrackingCallback), transformers.TrainerCallback)
+    assert len(runs(ledger)) == 1
