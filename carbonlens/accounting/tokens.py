@@ -194,8 +194,8 @@ def _findings(prefill: Estimate, tokens: Tokens, duration_s: float | None) -> tu
             Finding(
                 code="CL332",
                 severity="info",
-                message=f"calls overlapped ({busy_s:.3g} s of calls in {duration_s:.3g} s): what is split by "
-                "time is split by the calls' own times",
+                message=f"calls overlapped (together they took {busy_s:.3g} s, in {duration_s:.3g} s): "
+                "what is split by time is split by the calls' own times",
                 mend="run one call after the other to tell prompt and output apart",
                 subject="tokens.energy",
             )

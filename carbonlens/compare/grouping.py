@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.accounting.job_runs import job_runs
 from carbonlens.compare.arms import Arm, make_arm
 from carbonlens.compare.from_runs import VARIANT_ROLES, joined, spelled_set
 from carbonlens.compare.observation import measured_energy, observe
@@ -117,11 +118,11 @@ def build_arm(runs: StepRuns, vector: Vector, *, per_run: bool) -> tuple[Arm | N
         per_run: No run of the study states units, so a run is the unit.
     """
     usable, findings = _usable(runs, per_run=per_run)
+    rounds = _rounds(usable)
     observations = [
-        observe([run for run, _ in one], [energy for _, energy in one], per_run=per_run)
-        for one in _rounds(usable)
+        observe([run for run, _ in one], [energy for _, energy in one], per_run=per_run) for one in rounds
     ]
-    pooled = len(usable) - len(observations)
+    pooled = sum(_apart([run for run, _ in one]) - 1 for one in rounds)
     if pooled:
         findings.append(
             _finding(
@@ -237,12 +238,19 @@ def _usable(runs: StepRuns, *, per_run: bool) -> tuple[list[Measured], list[Find
 
 
 def _rounds(runs: Sequence[Measured]) -> list[list[Measured]]:
-    """Group by number of the round; runs without one are rounds of their own."""
+    """Group by number of the round; without one a run, or what a job's ranks recorded, is a round."""
+    ranks = {r.run_id: job.first.run_id for job in job_runs([run for run, _ in runs]) for r in job.parts}
     rounds: dict[object, list[Measured]] = {}
     for index, one in enumerate(runs):
-        repeat = one[0].repeat
-        rounds.setdefault(("round", repeat) if repeat is not None else index, []).append(one)
+        run = one[0]
+        alone = ("job", ranks[run.run_id]) if run.run_id in ranks else index
+        rounds.setdefault(("round", run.repeat) if run.repeat is not None else alone, []).append(one)
     return list(rounds.values())
+
+
+def _apart(runs: Sequence[Run]) -> int:
+    """Return how many runs these are if the ranks of a job are one."""
+    return len(runs) - sum(len(job.parts) - 1 for job in job_runs(runs))
 
 
 def _outside(groups: Mapping[str, StepRuns], runs: Sequence[Run]) -> list[Finding]:

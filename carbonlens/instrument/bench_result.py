@@ -76,7 +76,7 @@ def record(result: Mapping[str, Any], recorder: Recorder, *, where: str) -> bool
     units = result.get("units")
     if units is not None:
         if isinstance(units, bool) or not isinstance(units, int | float) or not 0 < units < math.inf:
-            raise MeasurementError(f"says that it did {units!r} units", where=where, mend=_MEND)
+            raise MeasurementError(f"its units are {units!r}", where=where, mend=_MEND)
         recorder.add_units(units)
     recorder.add_latencies(result.get("latencies_ms") or ())
     quality = result.get("quality") or {}

@@ -140,9 +140,11 @@ def _units_of(said: object, units: Decimal | None) -> Decimal:
         return Decimal(1)
     if isinstance(said, int | Decimal) and not isinstance(said, bool) and said > 0:
         return Decimal(said)
-    what = f"did {said} units" if isinstance(said, int | Decimal) else f"returned {type(said).__name__}"
+    what = (
+        f"says its units are {said}" if isinstance(said, int | Decimal) else f"returned {type(said).__name__}"
+    )
     raise MeasurementError(
-        f"a call {what}, which is no positive number of them",
+        f"a call {what}, which is no positive number",
         where="units",
         mend="let it return how many units it did, or state units in the bench file",
     )

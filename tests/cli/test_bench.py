@@ -118,8 +118,8 @@ BAD = {
     "not-found": ({"command": "no-such-program", "units": 1}, "127"),
     "not-executable": ({"command": "/etc/hostname", "units": 1}, "126"),
     "exit-code": ({"command": "false", "units": 1}, "exit code 1"),
-    "zero-units": ({"callable": "work:nothing"}, "did 0 units"),
-    "says-zero": ({"command": [sys.executable, "-c", SAYS_ZERO], "units": 1}, "did 0 units"),
+    "zero-units": ({"callable": "work:nothing"}, "says its units are 0"),
+    "says-zero": ({"command": [sys.executable, "-c", SAYS_ZERO], "units": 1}, "its units are 0"),
     "no-model": ({"onnx": "none.onnx"}, "none.onnx"),
     "no-server": ({"url": "http://127.0.0.1:9/", "serve": "true"}, "server"),
 }

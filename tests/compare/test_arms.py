@@ -6,6 +6,7 @@ import math
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from carbonlens.compare.contrast import log_change, saving
 from carbonlens.compare.observation import measured_energy
@@ -116,3 +117,33 @@ def test_a_measure_in_two_units_has_no_difference():
     dollar = arm("b", BASE, cost=Money(Decimal(1), "USD"))
     assert saving(euro, dollar).cost.state == "unknown"
     assert saving(euro, dollar).energy_j.value == 0.0
+
+
+def of_ranks(step, energy_j, job, **more):
+    """Return what the two ranks of a job recorded: each its own part."""
+    parts = {"units": 0.5, "repeat": None, "job_id": job, **more}
+    return [run(step, energy_j / 2, rank=k, run_id=f"{step}-{job}-{k}", **parts) for k in (0, 1)]
+
+
+def test_the_ranks_of_a_job_are_one_observation():
+    alone = [run(s, e, repeat=None, run_id=f"{s}-{k}") for s, e in (("a", 4.0), ("b", 3.0)) for k in range(6)]
+    ranked = [
+        part for s, e in (("a", 4.0), ("b", 3.0)) for job in range(6) for part in of_ranks(s, e, f"{s}{job}")
+    ]
+    one, two = (compare_study(STUDY, runs, Vector(), {}).steps[0] for runs in (alone, ranked))
+    assert two.metrics.rounds == one.metrics.rounds == 6
+    assert two.metrics.energy_by_round_j == pytest.approx(one.metrics.energy_by_round_j)
+    assert two.vs_previous.ratio == one.vs_previous.ratio
+
+
+def test_only_runs_that_are_no_ranks_of_one_job_are_said_to_share_a_round():
+    ranked = [r for k in range(6) for s in "ab" for r in of_ranks(s, 2.0, f"{s}{k}")]
+    numbered = [replace(r, repeat=int(r.job_id[1])) for r in ranked]
+    twice = [*numbered, *(replace(r, job_id="again", run_id=f"{r.run_id}-2") for r in numbered[:2])]
+    said = [
+        [f.message for f in compare_study(STUDY, runs, Vector(), {}).findings if f.code == "CL406"]
+        for runs in (ranked, numbered, twice)
+    ]
+    assert said[:2] == [[], []]
+    assert len(said[2]) == 1
+    assert said[2][0].startswith("1 run shares a round of step 'a'")

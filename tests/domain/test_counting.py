@@ -24,7 +24,7 @@ NEVER_ONE = {
     "app/calibrate_run.py: len(found)",
     "app/compare.py: len(names)",
     "app/runs.py: len(partial)",
-    "cli/runs_view.py: len(listing.runs)",
+    "cli/runs_view.py: len(entries)",
     "compare/bootstrap.py: n",
     "compare/grouping.py: len(runs)",
     "compare/latency.py: needed",

@@ -166,16 +166,21 @@ def test_a_period_reads_only_its_own_files(tmp_path):
     october = month(tmp_path, "202610", [make(f"o{i}", "1", OCT + i) for i in range(300)])
     month(tmp_path, "202611", [make("n", "2")])
     blank_data(october)
-    sep = Calendar().period("2026-09").first_hour * US_PER_HOUR
-    broken = store.append(make("gone", "1", sep))
-    broken.write_text("{")
-    os.utime(broken, (sep / 1e6, sep / 1e6))
     store.append(make("live", "3"))
     assert seen(tmp_path, "2026-11") == ([("live", 3), ("n", 2)], [])
     import duckdb
 
     with pytest.raises(duckdb.Error):
         ids(tmp_path, "2026-10")
+
+
+def test_a_live_run_written_long_before_a_period_is_not_read_for_it(tmp_path):
+    store = Ledger(tmp_path)
+    store.append(make("gone")).write_text("{")
+    # The system's own time of a file cannot be set back: the period must lie after this test.
+    store.append(make("own", "3", Calendar().period("2099-11").first_hour * US_PER_HOUR))
+    assert seen(tmp_path, "2099-11") == ([("own", 3)], [])
+    assert codes(tmp_path, "2026-11") == ["CL501"]
 
 
 def test_a_run_that_reaches_into_the_period_gives_it_its_hours(tmp_path):
