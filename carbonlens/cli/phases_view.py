@@ -9,6 +9,7 @@ from carbonlens.cli import output
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.run import Run
 from carbonlens.reporting import format as fmt
+from carbonlens.reporting import names
 from carbonlens.reporting.run_phases import PhaseLine, phase_lines
 
 _REST: Final = "(the rest)"
@@ -22,7 +23,7 @@ def print_phases(run: Run) -> None:
     lines = phase_lines(run)
     if not lines:
         return
-    unit = output.clip(run.unit or "units", _LONGEST_UNIT)
+    unit = output.clip(names.plural(run.unit or "unit"), _LONGEST_UNIT)
     header = ["phase", "entered", "time", "energy", "95 %", "share", unit]
     rows = [_row(line) for line in lines]
     if all(line.units is None for line in lines):
@@ -52,4 +53,4 @@ def _row(line: PhaseLine) -> list[str]:
 
 
 def _units(units: Decimal | None) -> str:
-    return _NONE if units is None else fmt.count(Estimate(value=float(units), unit="1")).text
+    return _NONE if units is None else f"{units:f}"

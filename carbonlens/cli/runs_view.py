@@ -14,6 +14,7 @@ from carbonlens.accounting.job_runs import JobRun
 from carbonlens.app.runs import ListedJob, Listing
 from carbonlens.cli import output
 from carbonlens.cli.artefact_view import artefact_lines
+from carbonlens.cli.conditions_view import condition_lines
 from carbonlens.cli.execution_view import execution_lines
 from carbonlens.cli.phases_view import print_phases
 from carbonlens.cli.token_view import token_lines
@@ -22,6 +23,7 @@ from carbonlens.domain.estimate import Estimate, add
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S
 from carbonlens.reporting import format as fmt
+from carbonlens.reporting import names
 from carbonlens.reporting.run_json import job_json, run_json, totals_json
 
 _MOST_NAMES: Final = 3
@@ -118,9 +120,11 @@ def print_run(run: Run) -> None:
         ),
         *(("execution" if not k else "", text) for k, text in enumerate(execution_lines(run))),
         *(("artefacts" if not k else "", text) for k, text in enumerate(artefact_lines(run))),
-        ("units", f"{run.units} {run.unit or 'units'}" if run.units is not None else "unknown"),
+        ("units", _units(run)),
         *(("tokens" if not k else "", text) for k, text in enumerate(token_lines(run))),
         ("coverage", _covered(run)),
+        *(("conditions" if not k else "", text) for k, text in enumerate(condition_lines(run))),
+        *((("trace", run.trace.file),) if run.trace is not None else ()),
         *(("findings" if not k else "", f"{f.code} {f.message}") for k, f in enumerate(run.findings)),
     ]
     if not run.findings:
@@ -133,6 +137,13 @@ def print_run(run: Run) -> None:
         for k, line in enumerate(lines or [""]):
             output.say(f"{(name if not k else '').ljust(width)}  {line}")
     print_phases(run)
+
+
+def _units(run: Run) -> str:
+    if run.units is None:
+        return "unknown"
+    unit = run.unit or "unit"
+    return f"{run.units} {unit if run.units == 1 else names.plural(unit)}"
 
 
 def _total_lines(totals: Totals, jobs: Sequence[ListedJob] = ()) -> list[str]:
