@@ -66,10 +66,10 @@ def test_a_table_of_80_columns_sums_to_the_run(shell, written):
     lines = shell("runs", "show", "a").stdout.splitlines()
     table = lines[lines.index("") + 1 :]
     assert max(map(len, table)) <= 80
-    assert table[0].split() == ["phase", "entered", "time", "energy", "95", "%", "share", "sample"]
+    assert table[0].split() == ["phase", "entered", "time", "energy", "95", "%", "share", "samples"]
     assert table[1].split() == ["load", "1", "10", "s", "50.0", "J", "[48.1,", "52.0]", "5.0", "%", "-"]
     assert "12345" in table[3]
-    assert table[3].endswith(" 8 000")
+    assert table[3].endswith(" 8000")
     assert table[4].split() == ["checkpoint", "1", "20", "ms", "unknown", "-", "-", "-"]
     assert table[5].startswith("(the rest)")
     assert "50.0 J" in table[5]
