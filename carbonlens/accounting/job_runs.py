@@ -14,6 +14,7 @@ from carbonlens.domain.estimate import Estimate, add, unknown
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S, RunStatus
 
+_OWN: Final = "a run of its rank alone"
 _WORST_FIRST: Final[tuple[RunStatus, ...]] = ("failed", "recovered", "running", "complete")
 
 
@@ -21,7 +22,7 @@ class JobRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a job, made of what its ranks recorded of one attempt.
 
     Attributes:
-        parts: The run of each rank, the lowest rank first; at least two.
+        parts: The run of each rank, the lowest rank first; two or more, where not one run stands for itself.
     """
 
     parts: tuple[Run, ...]
@@ -43,9 +44,10 @@ class JobRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def units(self) -> Decimal | None:
-        """Units of all ranks; unknown where one rank's are."""
+        """Units of all ranks; unknown where one rank's are, or where they are of several kinds."""
         known = [r.units for r in self.parts if r.units is not None]
-        return sum(known, Decimal(0)) if len(known) == len(self.parts) else None
+        are_alike = len({r.unit for r in self.parts}) == 1
+        return sum(known, Decimal(0)) if are_alike and len(known) == len(self.parts) else None
 
     @property
     def start_us(self) -> int | None:
@@ -68,20 +70,35 @@ def job_runs(runs: Sequence[Run]) -> tuple[JobRun, ...]:
     """Return the runs that several ranks recorded together, in the order of their first rank's.
 
     Runs of one job and attempt that measure the same belong together, one of each rank: the
-    first that each rank recorded, then the second, and so on.
+    first that each rank recorded, then the second, and so on. What ranks recorded inside a run
+    of their own each (``carbonlens run`` around every rank) belongs together as well.
 
     Args:
         runs: In the order they were recorded in.
     """
+    ranked = [r for r in runs if r.job_id is not None and r.rank is not None]
+    ranks_in: dict[str | None, set[int | None]] = {}
+    for run in ranked:
+        ranks_in.setdefault(run.parent_run_id, set()).add(run.rank)
     seen: dict[tuple[object, ...], int] = {}
     found: dict[tuple[object, ...], list[Run]] = {}
-    for run in runs:
-        if run.job_id is None or run.rank is None:
-            continue
-        key = _measured(run)
+    for run in ranked:
+        is_own = run.parent_run_id is not None and len(ranks_in[run.parent_run_id]) == 1
+        key = (_OWN if is_own else run.parent_run_id, *_measured(run))
         number = seen[*key, run.rank] = seen.get((*key, run.rank), 0) + 1
         found.setdefault((*key, number), []).append(run)
     return tuple(JobRun(parts=tuple(_by_rank(parts))) for parts in found.values() if len(parts) > 1)
+
+
+def wholes(runs: Sequence[Run]) -> list[tuple[Run, ...]]:
+    """Return the runs, those together that the ranks of a job recorded; in the order of their first.
+
+    Args:
+        runs: In the order they were recorded in.
+    """
+    parts = {id(r): job.parts for job in job_runs(runs) for r in job.parts}
+    together = {id(r): parts.get(id(r), (r,)) for r in runs}
+    return list({id(whole[0]): whole for whole in together.values()}.values())
 
 
 def billed(job: JobRun, allocation: Allocation) -> Estimate:
@@ -102,8 +119,8 @@ def billed(job: JobRun, allocation: Allocation) -> Estimate:
 
 def _measured(run: Run) -> tuple[object, ...]:
     """Return what ranks have in common that recorded one run together."""
-    what = (run.study, run.step, run.on, run.role, run.workload, run.repeat, run.unit)
-    return (run.job_id, run.attempt, run.parent_run_id, *what)
+    what = (run.study, run.step, run.on, run.role, run.workload, run.repeat)
+    return (run.job_id, run.attempt, *what)
 
 
 def _by_rank(runs: Iterable[Run]) -> list[Run]:

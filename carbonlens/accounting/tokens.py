@@ -80,7 +80,9 @@ def token_figures(run: Run) -> TokenFigures | None:
     if tokens is None:
         return None
     energy = run.total_energy
-    prefill, decode = split_by_time(energy, tokens.prefill_s, tokens.decode_s)
+    # Prompts that were computed in no time at all: the time was not told.
+    is_told = tokens.prefill_s != 0 or tokens.computed == 0
+    prefill, decode = split_by_time(energy, tokens.prefill_s if is_told else None, tokens.decode_s)
     per_output = _per(energy, tokens.output)
     return TokenFigures(
         per_output=per_output,

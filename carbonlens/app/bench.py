@@ -19,7 +19,7 @@ from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.study import Step, Study
-from carbonlens.errors import SelectionError, UsageError
+from carbonlens.errors import MeasurementError, SelectionError, UsageError
 from carbonlens.instrument.bench import TAG, BenchResult, run_bench
 from carbonlens.instrument.progress import Progress, Silent
 from carbonlens.instrument.sources import declared_sources
@@ -71,7 +71,7 @@ def bench(  # noqa: PLR0913  # optional and by name
     Raises:
         InputFileError: If the file cannot be read.
         ConfigError: If it is malformed.
-        MeasurementError: If the baseline fails.
+        MeasurementError: If the baseline fails, or every candidate before the first round.
         SelectionError: If there is nothing to resume.
         MissingExtraError: If an extra is not installed; said before any work.
         UnwritableError: If ledger or reports cannot be written; likewise.
@@ -88,6 +88,7 @@ def bench(  # noqa: PLR0913  # optional and by name
     place = Place(ledger=str(store.path), sources=declared_sources(notes))
     with tempfile.TemporaryDirectory(prefix="carbonlens-bench-") as scratch:
         result = run_bench(given, place, scratch=Path(scratch), progress=progress or Silent(), done=done)
+    _require_a_candidate(given, result)
     comparison = compare(name, ledger=store.path, vector=given.vector)
     comparison = msgspec.structs.replace(
         comparison, findings=(*comparison.findings, *notes, *_about(result, given.pace))
@@ -168,6 +169,23 @@ def _require(report_dir: Path | None) -> None:
 
         ensure_renderable()
         ensure_writable(report_dir)
+
+
+def _require_a_candidate(given: Bench, result: BenchResult) -> None:
+    """Say why nothing was measured.
+
+    Raises:
+        MeasurementError: If every candidate failed before the first round.
+    """
+    candidates = {v.name for v in given.variants} - {given.study.baseline}
+    if result.rounds or not candidates <= result.failed.keys():
+        return
+    raise MeasurementError(
+        f"every candidate failed before the first round: "
+        f"{'; '.join(f'{name}: {why}' for name, why in result.failed.items())}",
+        where=given.study.name,
+        mend="mend that first, and run the bench again",
+    )
 
 
 def _series(given: Bench, store: Ledger, *, resume: bool) -> tuple[str, tuple[Run, ...]]:

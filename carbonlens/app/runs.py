@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
+from carbonlens.domain.units import US_PER_S
 from carbonlens.errors import SelectionError
 from carbonlens.ledger.location import address_of, is_address
 from carbonlens.ledger.opening import open_ledger
@@ -27,6 +28,12 @@ from carbonlens.metering.recovery import Recovery, recover
 _SHORTEST_ID = 4
 _MOST_STUDIES = 5
 
+_READ_FOR_RANKS = 500
+"""So many of the newest are read where ranks are among them: a job's runs are to be there whole."""
+
+_APART_US = 60 * US_PER_S
+"""The ranks of a job begin within this time: what began so long before them is none of it."""
+
 
 class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
     """Runs that lie in the state folder, because their own ledger could not be written."""
@@ -36,7 +43,12 @@ class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedJob(msgspec.Struct, frozen=True, kw_only=True):
-    """What several ranks recorded together, and what they are billed; ``None`` where nobody added up."""
+    """What several ranks recorded together.
+
+    Attributes:
+        run: Their runs, as far as they were read.
+        billed: What they are billed; ``None`` where nothing tells that all of them were read.
+    """
 
     run: JobRun
     billed: Estimate | None = None
@@ -77,8 +89,8 @@ def list_runs(
     Args:
         ledger: The ledger's folder; found as the command line finds it when ``None``.
         study: Only runs of this study.
-        newest: So many are enough: of a large ledger the others are not read, and
-            nothing is added up.
+        newest: So many lines are enough: of a large ledger older runs are not read, and
+            nothing is added up but the ranks of a job.
 
     Raises:
         SelectionError: If a ledger or study is named that is not there.
@@ -116,16 +128,49 @@ def _listing(
 
 
 def _newest(store: Ledger, found: Recovery, most: int) -> Listing:
-    last = store.latest(most)
+    last, asked = store.latest(most), most
+    if any(r.job_id is not None and r.rank is not None for r in (*last.runs, *_running(found, store))):
+        asked = max(most, _READ_FOR_RANKS)
+        last = store.latest(asked)
     runs, notes = current((*reversed(last.runs), *_running(found, store)))
+    # Of what began before the first that was read nothing is known.
+    since = min((r.start_us or 0 for r in last.runs), default=0) if len(last.runs) >= asked else None
     return Listing(
         ledger=store.shown,
-        runs=runs[-most:],
+        runs=runs if asked > most else runs[-most:],
         recovered=_recovered(found, store),
         findings=(*last.findings, *notes, *_of_journals(found, store)),
         unread_batches=last.unread_files,
         kept_elsewhere=_kept_elsewhere(store),
-        jobs=tuple(ListedJob(run=j) for j in job_runs(runs[-most:])),
+        jobs=_jobs_since(since, runs),
+    )
+
+
+def _jobs_since(since_us: int | None, runs: Sequence[Run]) -> tuple[ListedJob, ...]:
+    """Return the jobs among the newest runs; what one is billed only where all its ranks were read.
+
+    Devices are divided among the runs that were read, as nothing is known of the others.
+
+    Args:
+        since_us: When the earliest of the runs began; ``None`` where all of the ledger were read.
+        runs: The newest.
+    """
+    jobs = job_runs(runs)
+    if not jobs:
+        return ()
+    allocation = allocate(runs)
+    return tuple(
+        ListedJob(run=j, billed=billed(j, allocation) if _is_whole(j, since_us) else None) for j in jobs
+    )
+
+
+def _is_whole(job: JobRun, since_us: int | None) -> bool:
+    """Tell whether no rank of a job can have begun before the first run that was read."""
+    ranks = [r.rank for r in job.parts]
+    if since_us is None:
+        return True
+    return (
+        ranks == list(range(len(ranks))) and job.start_us is not None and job.start_us - since_us >= _APART_US
     )
 
 

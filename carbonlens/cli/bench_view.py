@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from carbonlens.app.bench import BenchOutcome
 from carbonlens.cli import compare_view, output
+from carbonlens.instrument.bench import BenchResult
 from carbonlens.reporting.comparison_json import comparison_json
+
+
+def _kept_processes(result: BenchResult) -> list[str]:
+    """Return in a line whose rounds all had one process, which a comparison has as a note only."""
+    if not result.in_one_process:
+        return []
+    names = ", ".join(map(output.clean, result.in_one_process))
+    return [output.clip(f"CL188 info: one process for all rounds of {names}", output.width())]
 
 
 def print_outcome(outcome: BenchOutcome, *, json: bool) -> None:
@@ -22,11 +31,14 @@ def print_outcome(outcome: BenchOutcome, *, json: bool) -> None:
                 "ended": result.ended,
                 "half_width": result.half_width,
                 "failed": dict(result.failed),
+                "in_one_process": list(result.in_one_process),
                 "comparison": comparison_json(outcome.comparison),
             }
         )
         return
     compare_view.print_as_text(outcome.comparison)
+    for line in _kept_processes(result):
+        output.say(line)
     if files:
         output.say(f"saved {' and '.join(files.values())}")
     else:

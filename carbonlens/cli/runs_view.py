@@ -19,7 +19,7 @@ from carbonlens.cli.execution_view import execution_lines
 from carbonlens.cli.phases_view import print_phases
 from carbonlens.cli.token_view import token_lines
 from carbonlens.domain.counting import counted
-from carbonlens.domain.estimate import Estimate, add
+from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S
 from carbonlens.reporting import format as fmt
@@ -78,6 +78,8 @@ def print_list(listing: Listing, limit: int) -> None:
             output.say(line)
         for line in [] if listing.totals is None else _total_lines(listing.totals, listing.jobs):
             output.say(line)
+    if any(isinstance(e, ListedJob) and e.billed is None for e in shown):
+        output.note("N+ x: ranks may lie further back, so the job's energy is unknown here (all: --json)")
     if listing.recovered:
         output.note(f"recovered {_runs(len(listing.recovered))} whose process was gone")
     if listing.unread_batches:
@@ -193,10 +195,12 @@ def _entries(listing: Listing) -> list[Run | ListedJob]:
 
 def _job_row(job: ListedJob) -> list[str]:
     run = job.run
-    energy = add((r.total_energy for r in run.parts), "J") if job.billed is None else job.billed
+    # The sum of what ranks read would count a device that they share once a rank.
+    energy = unknown("J") if job.billed is None else job.billed
+    more = "+" if job.billed is None else ""
     return [
         _short(run.first.run_id),
-        f"{len(run.parts)} x {run.first.study or '-'}/{run.first.step or '-'}",
+        f"{len(run.parts)}{more} x {run.first.study or '-'}/{run.first.step or '-'}",
         run.status,
         _start(run)[:16],
         _time(run),

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from carbonlens.accounting.job_runs import job_runs
+from carbonlens.accounting.job_runs import JobRun, wholes
 from carbonlens.compare.arms import Arm, make_arm
 from carbonlens.compare.from_runs import VARIANT_ROLES, joined, spelled_set
 from carbonlens.compare.observation import measured_energy, observe
@@ -34,7 +34,8 @@ class StepRuns(msgspec.Struct, frozen=True, kw_only=True):
         step: Name of the step.
         on: Optimizations that were on; ``None`` when neither study nor runs say.
         variants: Runs that measure it and ended well.
-        failed: Runs of any role that ended with an error.
+        failed: Runs of any role that ended with an error; of a job with a rank that did, every rank's.
+        cut_short: Runs that measure it and did not end; of a job with a rank that did not, every rank's.
         effort: Runs that made it.
         all: Every run of the step, where its quality may be recorded.
     """
@@ -43,13 +44,15 @@ class StepRuns(msgspec.Struct, frozen=True, kw_only=True):
     on: frozenset[str] | None
     variants: tuple[Run, ...]
     failed: tuple[Run, ...]
+    cut_short: tuple[Run, ...] = ()
     effort: tuple[Run, ...]
     all: tuple[Run, ...]
 
     @property
     def error(self) -> str:
         """What the first failed run says, one that measures the step before one that made it."""
-        texts = [r.error or f"run {r.run_id} failed" for r in (*self.raised, *self.failed)]
+        ended = [r for r in (*self.raised, *self.failed) if r.status == "failed"]
+        texts = [r.error or f"run {r.run_id} failed" for r in ended]
         return texts[0] if texts else ""
 
     @property
@@ -122,7 +125,7 @@ def build_arm(runs: StepRuns, vector: Vector, *, per_run: bool) -> tuple[Arm | N
     observations = [
         observe([run for run, _ in one], [energy for _, energy in one], per_run=per_run) for one in rounds
     ]
-    pooled = sum(_apart([run for run, _ in one]) - 1 for one in rounds)
+    pooled = sum(len(wholes([run for run, _ in one])) - 1 for one in rounds)
     if pooled:
         findings.append(
             _finding(
@@ -180,11 +183,14 @@ class _Index:
 def _step_runs(step: str, on: tuple[str, ...] | None, runs: Sequence[Run]) -> StepRuns:
     variants = [r for r in runs if r.role in VARIANT_ROLES]
     stated = on if on is not None else next((r.on for r in variants if r.on is not None), None)
+    # A job is as its worst rank: the others' parts alone are no measurement of it.
+    status = {id(r): JobRun(parts=whole).status for whole in wholes(runs) for r in whole}
     return StepRuns(
         step=step,
         on=None if stated is None else frozenset(stated),
-        variants=tuple(r for r in variants if r.status == "complete"),
-        failed=tuple(r for r in runs if r.status == "failed"),
+        variants=tuple(r for r in variants if status[id(r)] == "complete"),
+        failed=tuple(r for r in runs if status[id(r)] == "failed"),
+        cut_short=tuple(r for r in variants if status[id(r)] in ("running", "recovered")),
         effort=tuple(r for r in runs if r.role in EFFORT_ROLES),
         all=tuple(runs),
     )
@@ -208,26 +214,30 @@ def _usable(runs: StepRuns, *, per_run: bool) -> tuple[list[Measured], list[Find
     unknown: list[Run] = []
     negative: list[Run] = []
     unitless: list[Run] = []
-    for run in runs.variants:
-        energy = measured_energy(run)
-        if energy.value is None:
-            unknown.append(run)
-        elif energy.value < 0:
-            negative.append(run)
-        elif not per_run and (run.units is None or run.units <= 0):
-            unitless.append(run)
+    for whole in wholes(runs.variants):
+        energies = [(run, measured_energy(run)) for run in whole]
+        values = [energy.value for _, energy in energies if energy.value is not None]
+        units = JobRun(parts=whole).units
+        # What one rank lacks, the job lacks: the others' energy is not what its work took.
+        if len(values) < len(whole) or len({run.boundary for run in whole}) > 1:
+            unknown += whole
+        elif min(values) < 0:
+            negative += whole
+        elif not per_run and (units is None or units <= 0):
+            unitless += whole
         else:
-            usable.append((run, energy))
+            usable += energies
+    of_ranks = ": in a job, count the units of each rank's own part" if _has_ranks(unitless) else ""
     left_out = (
         ("CL401", unknown, "have no energy, or energy at mixed boundaries", "measure their energy"),
         ("CL402", negative, "have negative energy", "correct them with runs that supersede them"),
-        ("CL404", unitless, "state no units of work", "state the units with the runs"),
+        ("CL404", unitless, "state no units of work", f"state the units with the runs{of_ranks}"),
     )
     findings = [
         _finding(
             code,
             "warning",
-            f"{_count(some)} of step {runs.step!r} {why} and {_are(some)} left out",
+            f"{_count(some)} of step {runs.step!r} {_says(some, why)} and {_are(some)} left out",
             runs.step,
             mend,
         )
@@ -237,20 +247,23 @@ def _usable(runs: StepRuns, *, per_run: bool) -> tuple[list[Measured], list[Find
     return usable, findings
 
 
+def _has_ranks(runs: Sequence[Run]) -> bool:
+    return any(len(whole) > 1 for whole in wholes(runs))
+
+
+def _says(runs: Sequence[Run], why: str) -> str:
+    return f"{why} in one rank or more" if _has_ranks(runs) else why
+
+
 def _rounds(runs: Sequence[Measured]) -> list[list[Measured]]:
     """Group by number of the round; without one a run, or what a job's ranks recorded, is a round."""
-    ranks = {r.run_id: job.first.run_id for job in job_runs([run for run, _ in runs]) for r in job.parts}
+    energies = {id(run): energy for run, energy in runs}
     rounds: dict[object, list[Measured]] = {}
-    for index, one in enumerate(runs):
-        run = one[0]
-        alone = ("job", ranks[run.run_id]) if run.run_id in ranks else index
-        rounds.setdefault(("round", run.repeat) if run.repeat is not None else alone, []).append(one)
+    for index, whole in enumerate(wholes([run for run, _ in runs])):
+        repeat = whole[0].repeat
+        key = ("run", index) if repeat is None else ("round", repeat)
+        rounds.setdefault(key, []).extend((run, energies[id(run)]) for run in whole)
     return list(rounds.values())
-
-
-def _apart(runs: Sequence[Run]) -> int:
-    """Return how many runs these are if the ranks of a job are one."""
-    return len(runs) - sum(len(job.parts) - 1 for job in job_runs(runs))
 
 
 def _outside(groups: Mapping[str, StepRuns], runs: Sequence[Run]) -> list[Finding]:
@@ -274,7 +287,7 @@ def _outside(groups: Mapping[str, StepRuns], runs: Sequence[Run]) -> list[Findin
 
 
 def _cut_short(runs: StepRuns) -> list[Finding]:
-    cut = [r for r in runs.all if r.role in VARIANT_ROLES and r.status in ("running", "recovered")]
+    cut = runs.cut_short
     if not cut:
         return []
     return [
@@ -303,15 +316,20 @@ def _failed_rounds(runs: StepRuns) -> list[Finding]:
 
 
 def _count(runs: Sequence[Run]) -> str:
-    return f"1 run ({runs[0].run_id})" if len(runs) == 1 else f"{len(runs)} runs"
+    """Return how many runs these are, what a job's ranks recorded as one."""
+    counts = wholes(runs)
+    if len(counts) > 1:
+        return f"{len(counts)} runs"
+    of = f" of {len(runs)} ranks" if len(runs) > 1 else ""
+    return f"1 run{of} ({runs[0].run_id})"
 
 
 def _names(runs: Sequence[Run]) -> str:
-    return "names" if len(runs) == 1 else "name"
+    return "names" if len(wholes(runs)) == 1 else "name"
 
 
 def _are(runs: Sequence[Run]) -> str:
-    return "is" if len(runs) == 1 else "are"
+    return "is" if len(wholes(runs)) == 1 else "are"
 
 
 def _finding(code: str, severity: Severity, message: str, subject: str, mend: str) -> Finding:

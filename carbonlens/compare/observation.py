@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from carbonlens.accounting import formulas
 from carbonlens.accounting.amounts import NO_CURRENCY
+from carbonlens.accounting.job_runs import wholes
 from carbonlens.domain.estimate import Estimate, add
 from carbonlens.domain.run import Reading, Run
 from carbonlens.domain.units import Z_95
@@ -66,7 +67,8 @@ def observe(runs: Sequence[Run], energies: Sequence[Estimate], *, per_run: bool)
         energies: ``measured_energy`` of each.
         per_run: The unit is the run itself.
     """
-    units = float(len(runs)) if per_run else math.fsum(float(r.units or 0) for r in runs)
+    # What the ranks of a job recorded is one run.
+    units = float(len(wholes(runs))) if per_run else math.fsum(float(r.units or 0) for r in runs)
     energy = energies[0] if len(energies) == 1 else add(energies, "J")
     seconds = [None if r.conditions is None else r.conditions.cpu_s for r in runs]
     known = [s for s in seconds if s is not None]

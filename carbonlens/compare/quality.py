@@ -224,12 +224,12 @@ def _is_alike(best: Quality, other: Quality) -> bool:
 
 
 def _pooled(best: Quality, rivals: Sequence[Quality]) -> Quality:
-    known = [(q.value, q.n) for q in rivals if q.value is not None]
+    known = [(q.value, _examples(q)) for q in rivals if q.value is not None]
     counts = [n for _, n in known if n]
     if len(counts) < len(known):
         # Figures without a count weigh alike, and their mean is as bare as they are.
         return replace(best, value=math.fsum(v for v, _ in known) / len(known), n=None, outcomes_sha256=None)
-    value = math.fsum(v * (n or 0) for v, n in known) / sum(counts)
+    value = math.fsum(v * n for v, n in known) / sum(counts)
     return replace(best, value=value, n=max(counts), outcomes_sha256=None)
 
 
@@ -252,7 +252,12 @@ def _support(quality: Quality) -> int:
         return 0
     if quality.outcomes_sha256 is not None:
         return 3
-    return 2 if quality.n else 1
+    return 2 if _examples(quality) else 1
+
+
+def _examples(quality: Quality) -> int:
+    """Return how many examples a figure rests on; 0 where unknown, as an impossible count is."""
+    return max(quality.n or 0, 0)
 
 
 def paired_outcomes(
@@ -281,9 +286,9 @@ def _agree(quality: Quality, scores: Sequence[int]) -> bool:
 
 def wilson_of(quality: Quality, z: float = Z_95) -> tuple[float, float] | None:
     """Return the binomial interval of a share with its count; ``None`` for any other figure."""
-    if quality.value is None or not quality.n or not 0 <= quality.value <= 1:
+    if quality.value is None or not _examples(quality) or not 0 <= quality.value <= 1:
         return None
-    return wilson(quality.value, quality.n, z)
+    return wilson(quality.value, _examples(quality), z)
 
 
 def _estimate(quality: Quality | None, outcomes: Outcomes) -> Estimate:

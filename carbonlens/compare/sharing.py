@@ -20,6 +20,7 @@ from carbonlens.accounting.allocation import Allocation, RunBill
 from carbonlens.accounting.allocation_error import billed_run
 from carbonlens.accounting.allocation_findings import named
 from carbonlens.accounting.allocation_share import Share
+from carbonlens.accounting.job_runs import wholes
 from carbonlens.compare.from_runs import VARIANT_ROLES, joined
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
@@ -48,11 +49,12 @@ def without_double_billing(
     divided: list[Run] = []
     guessed: list[Run] = []
     stated: list[Run] = []
+    spoilt = _spoilt(runs, allocation)
     for run in runs:
         bill = allocation.bills[run.run_id]
         if _part(bill, guessed=True, by_device=False) > MATERIAL:
             stated.append(run)
-        if _is_measured(run) and _part(bill, guessed=True) > MATERIAL:
+        if run.run_id in spoilt:
             guessed.append(run)
         elif _part(bill) > MATERIAL:
             divided.append(run)
@@ -61,6 +63,16 @@ def without_double_billing(
             kept.append(run)
     _refuse_emptied(guessed, kept, study)
     return tuple(kept), tuple(_findings(divided, guessed, stated))
+
+
+def _spoilt(runs: Sequence[Run], allocation: Allocation) -> set[str]:
+    """Return the runs that nothing measured divides, and with a rank the others of its job."""
+    return {
+        run.run_id
+        for whole in wholes([r for r in runs if _is_measured(r)])
+        if any(_part(allocation.bills[r.run_id], guessed=True) > MATERIAL for r in whole)
+        for run in whole
+    }
 
 
 def _part(bill: RunBill, *, guessed: bool = False, by_device: bool = True) -> Decimal:

@@ -70,25 +70,30 @@ class TokenFit(msgspec.Struct, frozen=True, kw_only=True):
 def fit_tokens(runs: Sequence[Run]) -> TokenFit:
     """Return the energy of a prompt token and of an output token over runs.
 
+    Runs that did not complete, that hold another one of the runs, or that are given twice
+    are left out, and a Finding says so.
+
     Args:
-        runs: Of one model on one machine, of differing proportions of prompt and output.
+        runs: Of one step (one model) on one machine, of differing proportions of prompt and output.
 
     Raises:
         IncomparableError: If a run does not tell its energy or tokens, or they differ in
-            boundary or hardware.
+            step, boundary or hardware.
         MeasurementError: If the runs do not tell both apart.
     """
+    runs, left_out = _fit_for_it(runs)
     for what, values in (
+        ("step", {r.step for r in runs}),
         ("boundary", {r.boundary for r in runs}),
         ("hardware", {r.hardware for r in runs}),
     ):
         if len(values) > 1:
             raise IncomparableError(
                 f"the runs differ in {what}: {', '.join(sorted(map(str, values)))}",
-                mend="fit runs of one machine and one kind of meter",
+                mend="fit runs of one step, one machine and one kind of meter",
             )
     fit = fit_token_points([_point_of(run) for run in runs])
-    return msgspec.structs.replace(fit, findings=(*fit.findings, *_batches(runs)))
+    return msgspec.structs.replace(fit, findings=(*fit.findings, *left_out, *_batches(runs)))
 
 
 def fit_token_points(points: Sequence[TokenPoint]) -> TokenFit:
@@ -198,6 +203,34 @@ def _point_of(run: Run) -> TokenPoint:
         )
     return TokenPoint(
         energy=run.total_energy, computed=tokens.computed, decoded=tokens.decoded, name=run.run_id
+    )
+
+
+def _fit_for_it(runs: Sequence[Run]) -> tuple[list[Run], tuple[Finding, ...]]:
+    """Return the runs that may be in a fit, each joule once, and what must be said of the others."""
+    kept: list[Run] = []
+    why = dict.fromkeys(("not complete", "given twice", "around another of them"), 0)
+    parents = {r.parent_run_id for r in runs}
+    for run in runs:
+        if run.status != "complete":
+            why["not complete"] += 1
+        elif run in kept:
+            why["given twice"] += 1
+        elif run.run_id in parents:
+            why["around another of them"] += 1
+        else:
+            kept.append(run)
+    if len(kept) == len(runs):
+        return kept, ()
+    said = ", ".join(f"{count} {reason}" for reason, count in why.items() if count)
+    return kept, (
+        Finding(
+            code="CL462",
+            severity="warning",
+            message=f"{len(runs) - len(kept)} of {len(runs)} runs are not in the fit: {said}",
+            mend="give complete runs, each once, none inside another",
+            subject="tokens",
+        ),
     )
 
 

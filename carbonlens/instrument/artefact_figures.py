@@ -17,7 +17,7 @@ from carbonlens.metering.wording import error_kind
 Figure = Literal["sha256", "bytes", "parameters", "nonzeros", "macs"]
 
 LIMIT_S: Final = 60.0
-"""Longest that the artefacts of one side of a stage are looked at: the job waits for it."""
+"""After this long the artefacts of one side of a stage are looked at no more: the job waits for it."""
 
 
 class UntoldError(Exception):

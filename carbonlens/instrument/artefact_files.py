@@ -18,7 +18,9 @@ from typing import Final, NamedTuple
 from carbonlens.instrument.artefact_figures import Allowance, Figures, UntoldError
 
 _PIECE: Final = 4 * 1024 * 1024
-_ONNX: Final = ".onnx"
+ONNX: Final = ".onnx"
+"""End of the name of a file that is looked at as a model (``artefact_onnx``)."""
+
 CHANGED: Final = "it changed while it was read"
 
 
@@ -38,18 +40,17 @@ class Identity(NamedTuple):
     modified_ns: int
 
 
-def look(path: Path, figures: Figures, example: object) -> None:
-    """Fill in the figures of what lies at a path.
+def look(path: Path, figures: Figures) -> None:
+    """Fill in the figures of what lies at a path, whatever is in it.
 
     Args:
         path: A file or a folder.
         figures: Filled in.
-        example: For an ONNX model, see ``artefact_onnx``.
     """
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        figures.kind = "onnx" if path.suffix.lower() == _ONNX else None
+        figures.kind = "onnx" if path.suffix.lower() == ONNX else None
         figures.withdraw("nothing is there")
         return
     if stat.S_ISDIR(mode):
@@ -57,10 +58,6 @@ def look(path: Path, figures: Figures, example: object) -> None:
         _keep(figures, partial(read_folder, path, figures.allowance))
     elif not stat.S_ISREG(mode):
         figures.withdraw("it is neither a file nor a folder")
-    elif path.suffix.lower() == _ONNX:
-        from carbonlens.instrument import artefact_onnx
-
-        artefact_onnx.look_at_file(path, figures, example)
     else:
         figures.kind = "file"
         _keep(figures, partial(read_file, path, figures.allowance))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -30,6 +30,7 @@ _QUANTIZED: Final = {
     "MatMulIntegerToFloat": {0: 4, 1: 5},
     "DynamicQuantizeMatMul": {1: 3},
     "QGemm": {0: 2, 3: 5},
+    "DynamicQuantizeLSTM": {1: 9, 2: 11},
 }
 """Where an operator takes quantized values, and where their zero point."""
 
@@ -52,9 +53,26 @@ _SETTINGS: Final = {
     "QLinearConcat": set(),
     "Resize": {1, 2},
     "Clip": {1, 2},
-    "Pad": {2},
+    "Pad": {2, 3},
+    "DynamicQuantizeLSTM": {4, 8, 9, 10, 11},
+    "LSTM": {4},
+    "GRU": {4},
+    "RNN": {4},
+    "Gather": {1},
+    "GatherElements": {1},
+    "GatherND": {1},
+    "Scatter": {1},
+    "ScatterElements": {1},
+    "ScatterND": {1},
+    "Slice": {1, 2, 3, 4},
+    "Tile": {1},
+    "CumSum": {1},
+    "OneHot": {1},
 }
-"""Where an operator takes numbers that are no weights: scales, zero points, limits."""
+"""Where an operator takes numbers that are no weights: scales, zero points, limits, indices, lengths."""
+
+_UNKNOWN: Final = ("QAttention", "QEmbed", "QOrdered", "QMoE", "MatMulBnb4", "GatherBlockQuantized")
+"""How the names of operators begin whose settings cannot be told from weights here."""
 
 
 class Weight(NamedTuple):
@@ -170,7 +188,9 @@ def weights_of(model: Any) -> Iterator[Weight]:  # noqa: ANN401  # as above
 
     whole = {TensorProto.INT64, TensorProto.BOOL, TensorProto.STRING}
     for graph in _graphs(model.graph):
-        if graph.sparse_initializer:
+        if graph.sparse_initializer or any(
+            a.name == "sparse_value" for n in graph.node if n.op_type == "Constant" for a in n.attribute
+        ):
             raise UntoldError("it holds sparse tensors")
         tensors = dict(_named_tensors(graph))
         settings, weights, zeros = _uses(graph, tensors)
@@ -187,7 +207,7 @@ def _uses(graph: Any, tensors: dict[str, Any]) -> tuple[set[str], set[str], dict
     zeros: dict[str, str] = {}
     scales = {n.output[1] for n in graph.node if n.op_type == "DynamicQuantizeLinear"}
     for node in graph.node:
-        if node.op_type.endswith("NBits") or node.op_type == "QAttention":
+        if node.op_type.endswith("NBits") or node.op_type.startswith(_UNKNOWN):
             raise UntoldError(f"how {node.op_type} keeps its weights is not known here")
         places = _SETTINGS.get(node.op_type, set())
         zero_of = _QUANTIZED.get(node.op_type, {})
@@ -213,6 +233,15 @@ def _named_tensors(graph: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  # 
             for attribute in node.attribute:
                 if attribute.name == "value" and attribute.t.dims:
                     yield node.output[0], attribute.t
+                elif attribute.name == "value_floats":
+                    # The other forms are scalars, integers of 64 bits and texts, which are no weights.
+                    yield node.output[0], _row(attribute.floats)
+
+
+def _row(numbers: Sequence[float]) -> Any:  # noqa: ANN401  # as above
+    from onnx import TensorProto, helper
+
+    return helper.make_tensor("", TensorProto.FLOAT, [len(numbers)], numbers)
 
 
 def _graphs(graph: Any) -> Iterator[Any]:  # noqa: ANN401  # as above

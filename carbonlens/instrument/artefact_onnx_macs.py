@@ -123,12 +123,28 @@ def _transposed(_node: Any, left: Shape | None, right: Shape | None, _out: Shape
     return _times(left, None if right is None else right[1:])
 
 
-def _product(_node: Any, left: Shape | None, right: Shape | None, out: Shape | None) -> int:  # noqa: ANN401  # as above
+def _product(node: Any, left: Shape | None, right: Shape | None, out: Shape | None) -> int:  # noqa: ANN401  # as above
     # A vector on the left has no dimension in the result, and its length is the depth all the same.
-    inner = left if left is not None and left and left[-1] is not None else None
-    if inner is not None:
-        return _times(out, inner[-1:])
-    return _times(out, None if right is None else (right[-2:-1] if len(right) > 1 else right))
+    for shape, side, is_left in ((left, "A", True), (right, "B", False)):
+        depth = _depth(node, shape, side, is_left=is_left)
+        if depth is not None:
+            return _times(out, (depth,))
+    return _OPEN
+
+
+def _depth(node: Any, shape: Shape | None, side: str, *, is_left: bool) -> int | None:  # noqa: ANN401  # as above
+    """Return how long the dot products of a product are, as one of its sides tells; ``None`` if it does not.
+
+    ``FusedMatMul`` may have a side's last two dimensions swapped (``transA``), after its first
+    one was moved behind those of the batch (``transBatchA``); of a vector neither is done.
+    """
+    if not shape:
+        return None
+    if len(shape) == 1:
+        return shape[0]
+    set_ = {a.name for a in node.attribute if a.i}
+    is_last = is_left != (f"trans{side}" in set_)
+    return shape[-1] if is_last else shape[0 if f"transBatch{side}" in set_ else -2]
 
 
 def _gemm(node: Any, left: Shape | None, _right: Shape | None, out: Shape | None) -> int:  # noqa: ANN401  # as above

@@ -12,7 +12,9 @@ from typing import Any, Final, NamedTuple
 
 from carbonlens.instrument.artefact_figures import Allowance, UntoldError
 
-_PLAIN: Final = (str, int, float, bool, complex, bytes, type(None))
+PLAIN: Final = (str, int, float, bool, complex, bytes, type(None))
+"""Values of a state dict or checkpoint that are no arrays, hashed by what they are written as."""
+
 _PIECE: Final = 1 << 24
 
 
@@ -32,6 +34,19 @@ def count(tensor: Any) -> int:  # noqa: ANN401  # a tensor or an array; their li
     if getattr(tensor.dtype, "hasobject", False):
         raise UntoldError("its values are Python objects")
     return math.prod(tensor.shape)
+
+
+def place_of(tensor: Any) -> tuple[object, ...]:  # noqa: ANN401  # as above
+    """Return what several names of one stored tensor or array have in common."""
+    if type(tensor).__module__ == "numpy":
+        where = tensor.__array_interface__
+        return where["data"][0], tensor.shape, tensor.strides, tensor.dtype.str
+    import torch
+
+    plain = type(tensor) in {torch.Tensor, torch.nn.Parameter} and tensor.layout == torch.strided
+    if not plain or tensor.device.type == "meta" or not tensor.numel() or tensor.is_quantized:
+        return (id(tensor),)
+    return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device
 
 
 def size(tensor: Any) -> int:  # noqa: ANN401  # as above
@@ -83,7 +98,7 @@ def hash_of(entries: Iterable[Named], allowance: Allowance) -> str:
     digest = hashlib.sha256()
     first: dict[int, str] = {}
     for name, value in entries:
-        if isinstance(value, _PLAIN):
+        if isinstance(value, PLAIN):
             digest.update(f"{name}\0{type(value).__name__}\0{value!r}\n".encode())
             continue
         shared = first.setdefault(id(value), name)

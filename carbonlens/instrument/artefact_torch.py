@@ -1,7 +1,7 @@
 """A torch module as an artefact: what it stores, what of that is not 0, and its work.
 
-Nothing of the module is changed, called or moved, but for a copy of its shell that
-counts multiply-accumulates (``artefact_torch_macs``). Parameters count once however often they
+Nothing of the module is changed, called or moved: multiply-accumulates are counted on a
+copy (``artefact_torch_macs``). Parameters count once however often they
 are shared; weights that ``torch.ao`` packs are unpacked; a mask of ``torch.nn.utils.prune``
 and a parametrization decide what is 0, and the mask is in the bytes, since it is stored.
 """
@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from carbonlens.instrument.artefact_figures import Allowance, Figures, UntoldError
-from carbonlens.instrument.artefact_tensors import Named, count, hash_of, nonzeros, size
+from carbonlens.instrument.artefact_tensors import Named, count, hash_of, nonzeros, place_of, size
+from carbonlens.instrument.artefact_torch_macs import count_macs
+from carbonlens.instrument.artefact_torch_packed import packed_of
 
 if TYPE_CHECKING:
     import torch
@@ -61,7 +63,7 @@ def look(module: Any, figures: Figures, example: object) -> None:  # noqa: ANN40
         figures.withdraw("its weights are spread over several processes")
         return
     entries = list(entries_of(bare))
-    once = list({_place(e.value): e for e in entries}.values())
+    once = list({place_of(e.value): e for e in entries}.values())
     weights = [e for e in once if e.is_weight]
     figures.tell("bytes", lambda: sum(size(e.value) for e in once))
     figures.tell("parameters", lambda: sum(count(e.value) for e in _unpacked(once, weights)))
@@ -70,9 +72,7 @@ def look(module: Any, figures: Figures, example: object) -> None:  # noqa: ANN40
     )
     figures.tell_hash(lambda: hash_of((Named(e.name, e.value) for e in entries), figures.allowance))
     if example is not None:
-        from carbonlens.instrument.artefact_torch_macs import count_macs
-
-        figures.tell("macs", lambda: count_macs(bare, example))
+        figures.tell("macs", lambda: count_macs(bare, example, figures.allowance))
 
 
 def unwrapped(module: Any) -> Any:  # noqa: ANN401  # as above
@@ -96,48 +96,6 @@ def entries_of(module: torch.nn.Module) -> Iterator[Entry]:
             yield Entry(at + local, value, owner, local, False)
         for local, value in packed_of(owner):
             yield Entry(at + local, value, owner, local, True)
-
-
-def packed_of(owner: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors that a module of ``torch.ao`` keeps in objects of its own."""
-    import torch
-
-    held = dict(owner.__dict__)
-    if isinstance(owner, torch.jit.ScriptModule):
-        held = {"_packed_params": getattr(owner, "_packed_params", None)}
-    for key, value in held.items():
-        if isinstance(value, torch.ScriptObject):
-            for number, tensor in enumerate(_tensors_in(value)):
-                yield f"{key}.{number}", tensor
-    # A dynamic LSTM or GRU keeps a list of such objects in modules outside its children.
-    for number, inner in enumerate(held.get("_all_weight_values") or ()):
-        for place, tensor in enumerate(_tensors_in(inner.param)):
-            yield f"_all_weight_values.{number}.{place}", tensor
-
-
-def _tensors_in(packed: Any, depth: int = 0) -> Iterator[torch.Tensor]:  # noqa: ANN401  # ScriptObject has no type
-    import torch
-
-    if isinstance(packed, torch.Tensor):
-        yield packed
-    elif isinstance(packed, list | tuple):
-        for part in packed:
-            yield from _tensors_in(part, depth + 1)
-    elif isinstance(packed, torch.ScriptObject):
-        if depth > 8:
-            raise UntoldError("its packed weights cannot be unpacked")
-        inner = packed.unpack() if hasattr(packed, "unpack") else packed.__getstate__()
-        yield from _tensors_in(inner, depth + 1)
-
-
-def _place(value: Any) -> tuple[object, ...]:  # noqa: ANN401  # as above
-    """Return what two names of one stored tensor have in common."""
-    import torch
-
-    plain = type(value) in {torch.Tensor, torch.nn.Parameter} and value.layout == torch.strided
-    if not plain or value.device.type == "meta" or not value.numel() or value.is_quantized:
-        return (id(value),)
-    return value.data_ptr(), tuple(value.shape), value.stride(), value.dtype, value.device
 
 
 def _unpacked(once: list[Entry], weights: list[Entry]) -> list[Entry]:

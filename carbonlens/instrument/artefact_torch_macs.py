@@ -6,23 +6,21 @@ that it lacks. Additions of a bias, normalisation, activations, pooling and inte
 count nothing, as is usual. Zeros count like other values: masked weights are multiplied
 all the same. An operator that is not known makes the count unknown, never a part of it.
 
-The module itself is not called: a copy of its shell in evaluation mode is, on the meta
-device where nothing is calculated, or on its own device where an operator needs values.
-The hooks of others are left out.
+The module itself is not called: a copy in evaluation mode is (``artefact_torch_copy``), on
+the meta device where nothing is calculated, or on its own device where it needs values.
 """
 
 from __future__ import annotations
 
-import copy
 import math
 import re
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
 
-from carbonlens.instrument.artefact_figures import UntoldError
+from carbonlens.instrument.artefact_figures import Allowance, UntoldError
+from carbonlens.instrument.artefact_torch_copy import chance_kept, copy_of
+from carbonlens.instrument.artefact_torch_packed import packed_of
 from carbonlens.metering.wording import error_kind
 
 if TYPE_CHECKING:
@@ -52,65 +50,57 @@ _QUANTIZED_LIGHT: Final = re.compile(
     r"^(?:add|mul|cat|relu6?|leaky_relu|hardswish|elu|celu|sigmoid|softmax|clamp|threshold|prelu|max_pool"
     r"|batch_norm|layer_norm|group_norm|instance_norm|dropout|embedding)"
 )
-_HOOKS: Final = (
-    "_forward_hooks",
-    "_forward_pre_hooks",
-    "_forward_hooks_with_kwargs",
-    "_forward_pre_hooks_with_kwargs",
-    "_forward_hooks_always_called",
-    "_backward_hooks",
-    "_backward_pre_hooks",
-)
 
 
-def count_macs(module: torch.nn.Module, example: object) -> int:
+def count_macs(module: torch.nn.Module, example: object, allowance: Allowance) -> int:
     """Return the multiply-accumulates of one call.
 
     Args:
-        module: It is not called; its buffers and hooks are left as they are.
+        module: It is not called; a copy is.
         example: A tensor or array, a list or tuple of positional arguments, or a
             mapping of named ones.
+        allowance: Time that may be spent; the call ends with the operator during which it is up.
 
     Raises:
-        UntoldError: If an operator is not known, or the call fails on the example.
+        UntoldError: If an operator is not known, the call fails on the example, the module
+            cannot be copied, or the time is up.
     """
     import torch
-
-    from carbonlens.instrument.artefact_torch import packed_of
 
     scripted = any(isinstance(m, torch.jit.ScriptModule) for m in module.modules())
     packed = any(True for m in module.modules() for _ in packed_of(m))
     if not packed and not scripted:
         try:
-            return _called(_shell(module, _to_meta, {}), example, torch.device("meta"))
+            return _called(copy_of(module, allowance, on_meta=True), example, torch.device("meta"), allowance)
         except UntoldError:
             raise
         except Exception:  # noqa: BLE001, S110  # what needs values is called with them, below
             pass
+    allowance.check()
+    copied = copy_of(module, allowance, on_meta=False)
     try:
-        # A scripted module has no shell of its own to copy.
-        copied = copy.deepcopy(module).eval() if scripted else _shell(module, _own, {})
-        return _called(copied, example, _device_of(module))
+        return _called(copied, example, _device_of(module), allowance)
     except UntoldError:
         raise
     except Exception as error:  # noqa: BLE001  # law 8: any module on any input
         raise UntoldError(f"a call on the example raised {error_kind(error)}") from None
 
 
-def _called(module: torch.nn.Module, example: object, device: torch.device) -> int:
+def _called(module: torch.nn.Module, example: object, device: torch.device, allowance: Allowance) -> int:
     import torch
 
     args, kwargs = _arguments(example, device)
-    devices = [device.index or 0] if device.type == "cuda" else []
-    counter = _counter()
-    with torch.no_grad(), torch.random.fork_rng(devices=devices), _plain_attention(), counter:
+    counter = _counter(allowance)
+    with torch.no_grad(), chance_kept(), _plain_attention(), counter:
         module(*args, **kwargs)
+    # The module may have caught what was raised in it.
+    allowance.check()
     if counter.unknown:
         raise UntoldError(f"the work of {', '.join(sorted(counter.unknown)[:3])} is not known")
     return int(counter.macs)
 
 
-def _counter() -> Any:  # noqa: ANN401  # its class can be made only once torch is there
+def _counter(allowance: Allowance) -> Any:  # noqa: ANN401  # its class can be made only once torch is there
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils.flop_counter import flop_registry
 
@@ -124,6 +114,7 @@ def _counter() -> Any:  # noqa: ANN401  # its class can be made only once torch 
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401  # torch's own signature
             del types
+            allowance.check()
             out = func(*args, **(kwargs or {}))
             packet = getattr(func, "_overloadpacket", func)
             if packet in flop_registry:
@@ -162,74 +153,6 @@ def macs_of(name: str, args: tuple[Any, ...], out: Any) -> int | None:  # noqa: 
             return int(out.numel() * math.prod(weight.shape[1:]))
         return 0 if _QUANTIZED_LIGHT.search(local) else None
     return None
-
-
-def _shell(module: Any, moved: Callable[[Any], Any], known: dict[int, Any]) -> Any:  # noqa: ANN401  # modules of any kind
-    """Return a copy of a module and its children that shares all but tensors, in evaluation mode."""
-    if id(module) in known:
-        return known[id(module)]
-    # Not the class's own __new__: that of an fx module would make another class, without its code.
-    shell = object.__new__(type(module))
-    known[id(module)] = shell
-    state = {name: _copied(value, moved, known) for name, value in module.__dict__.items()}
-    state["_compiled_call_impl"] = None  # it calls the module itself
-    if "forward" in state:
-        state["forward"] = _rebound(state["forward"], module, shell)
-    for place in ("_parameters", "_buffers"):
-        state[place] = {n: None if t is None else moved(t) for n, t in module.__dict__[place].items()}
-    state["_modules"] = {
-        n: None if m is None else _shell(m, moved, known) for n, m in module.__dict__["_modules"].items()
-    }
-    for place in _HOOKS:
-        if place in state:
-            state[place] = OrderedDict((k, h) for k, h in state[place].items() if _is_torchs(h))
-    state["training"] = False
-    shell.__dict__.update(state)
-    return shell
-
-
-def _copied(value: Any, moved: Callable[[Any], Any], known: dict[int, Any]) -> Any:  # noqa: ANN401  # as above
-    """Return an attribute with the tensors and modules in it replaced, so that none of the own is used."""
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        return moved(value)
-    if isinstance(value, torch.nn.Module):
-        return _shell(value, moved, known)
-    if type(value) in {list, tuple}:
-        return type(value)(_copied(v, moved, known) for v in value)
-    return value
-
-
-def _rebound(forward: Any, module: Any, shell: Any) -> Any:  # noqa: ANN401  # as above
-    """Return a module's replaced ``forward`` for its copy.
-
-    Raises:
-        UntoldError: If it may hold on to the module itself, which must not be called.
-    """
-    if isinstance(forward, MethodType) and forward.__self__ is module:
-        return MethodType(forward.__func__, shell)
-    raise UntoldError("its forward was replaced by something that cannot be copied")
-
-
-def _is_torchs(hook: object) -> bool:
-    """Tell whether a hook belongs to torch, which prunes and normalises weights by hooks."""
-    place = getattr(hook, "__module__", None) or type(hook).__module__
-    return hook is True or str(place).startswith("torch.")
-
-
-def _to_meta(tensor: Any) -> Any:  # noqa: ANN401  # as above
-    import torch
-
-    moved = tensor.detach().to("meta")
-    return torch.nn.Parameter(moved, requires_grad=False) if isinstance(tensor, torch.nn.Parameter) else moved
-
-
-def _own(tensor: Any) -> Any:  # noqa: ANN401  # as above
-    """Return a parameter as it is, for no call changes it, and a copy of a buffer, which it may."""
-    import torch
-
-    return tensor if isinstance(tensor, torch.nn.Parameter) else tensor.detach().clone()
 
 
 def _device_of(module: torch.nn.Module) -> torch.device:

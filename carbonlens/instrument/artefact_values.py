@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from carbonlens.instrument.artefact_figures import Figures, UntoldError, values_as_parameters
-from carbonlens.instrument.artefact_tensors import Named, count, hash_of, nonzeros, size
+from carbonlens.instrument.artefact_tensors import PLAIN, Named, count, hash_of, nonzeros, place_of, size
 
-_PLAIN: Final = (str, int, float, bool, complex, bytes, type(None))
 _DEEPEST: Final = 20
 
 
@@ -42,8 +41,8 @@ def look(thing: object, figures: Figures) -> None:
 
 
 def _fill(figures: Figures, entries: list[Named]) -> None:
-    # A tensor under two names is stored once.
-    arrays = list({id(e.value): e.value for e in entries if is_array(e.value)}.values())
+    # A tensor under two names is stored once; a state dict makes a view of it for each.
+    arrays = list({place_of(e.value): e.value for e in entries if is_array(e.value)}.values())
     figures.tell("bytes", lambda: sum(size(a) for a in arrays))
     figures.tell("parameters", lambda: sum(count(a) for a in arrays))
     figures.tell("nonzeros", lambda: sum(nonzeros(a, figures.allowance) for a in arrays))
@@ -68,7 +67,7 @@ def _entries(values: Mapping[Any, object], prefix: str = "", depth: int = 0) -> 
     if depth > _DEEPEST:
         raise UntoldError("it is nested too deeply")
     for key, value in values.items():
-        name = f"{prefix}{key!r}" if isinstance(key, _PLAIN) else f"{prefix}?"
+        name = f"{prefix}{key!r}" if isinstance(key, PLAIN) else f"{prefix}?"
         inner = value
         if isinstance(value, list | tuple):
             inner = dict(enumerate(value))

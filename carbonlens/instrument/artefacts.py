@@ -51,9 +51,9 @@ def look_at(
 
 def _look(thing: object, figures: Figures, example: object) -> None:
     if isinstance(thing, str | os.PathLike):
-        from carbonlens.instrument import artefact_files
-
-        artefact_files.look(Path(os.fsdecode(thing)), figures, example)
+        if not os.fspath(thing):
+            raise UntoldError("its path is empty")  # which Path takes for the working folder
+        _look_at_path(Path(os.fsdecode(thing)), figures, example)
     elif isinstance(thing, bytes | bytearray | memoryview):
         content = memoryview(thing)
         figures.kind = "bytes"
@@ -74,6 +74,17 @@ def _look(thing: object, figures: Figures, example: object) -> None:
     else:
         figures.kind = plain(type(thing).__name__)[:60]
         figures.withdraw("it is neither a model, a state dict, an array nor a path")
+
+
+def _look_at_path(path: Path, figures: Figures, example: object) -> None:
+    from carbonlens.instrument import artefact_files
+
+    if path.suffix.lower() == artefact_files.ONNX and path.is_file():
+        from carbonlens.instrument import artefact_onnx
+
+        artefact_onnx.look_at_file(path, figures, example)
+    else:
+        artefact_files.look(path, figures)
 
 
 def _is(thing: object, module: str, name: str) -> bool:

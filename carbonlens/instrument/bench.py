@@ -150,6 +150,7 @@ class _Series:
     def make_ready(self) -> None:
         """Prepare and check every variant; what an earlier sitting recorded is not recorded twice."""
         variants = self._bench.variants
+        self._tell_failed()
         self._progress.start(2 * len(variants), "Preparing")
         for variant in variants:
             self._attempt(variant.name, partial(self._prepared, variant))
@@ -158,6 +159,15 @@ class _Series:
             arm, is_new = self._arms[name], not self._has(name, "evaluation")
             self._attempt(name, partial(arm.check, record=is_new))
             self._progress.advance()
+
+    def _tell_failed(self) -> None:
+        """Say before the work whose further rounds are in vain: one failed round fails a step."""
+        failed = {r.step: r for r in self._runs if r.role == "variant" and r.status == "failed"}
+        for name, run in failed.items():
+            self._progress.note(
+                f"{name} failed in an earlier sitting ({run.error}) and stays failed in this series: "
+                "once that is mended, begin a new one without --resume"
+            )
 
     def _prepared(self, variant: Variant) -> Run | None:
         arm = self._arms[variant.name] = self._opener.open(variant)

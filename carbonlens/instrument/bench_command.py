@@ -12,17 +12,19 @@ from typing import Final
 import msgspec
 
 from carbonlens.domain.bench import Bench, Variant
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import Role
 from carbonlens.errors import MeasurementError
 from carbonlens.instrument import bench_result
-from carbonlens.instrument.child import reap_orphans
+from carbonlens.instrument.child import end_adopted, reap_orphans
 from carbonlens.instrument.execution import execute, last_line
 from carbonlens.instrument.window import Label, Place, Work, measure
 from carbonlens.ledger.location import LEDGER_VARIABLE
 from carbonlens.metering.lineage import VARIABLE
 from carbonlens.metering.process_time import children
 from carbonlens.metering.recorder import Recorder
+from carbonlens.metering.wording import plain
 
 _MOST_TIMES: Final = 1000
 """Executions in one window at most."""
@@ -160,7 +162,11 @@ class CommandArm:
                 timeout_s=self._bench.pace.timeout_s,
             )
         finally:
+            # What it leaves would be billed to the windows of whoever works next.
+            left = end_adopted(others, f"{bench_result.VARIABLE}={self._result}")
             reap_orphans(others)
+        if left and recorder is not None:
+            recorder.note(_left_behind(left))
         said = bench_result.read(self._result)
         if recorder is not None:
             told = bench_result.record(said, recorder, where=self._variant.name)
@@ -174,6 +180,17 @@ class CommandArm:
             # What the command tracks itself belongs beside this run, and within it.
             environ |= {VARIABLE: run.run_id, LEDGER_VARIABLE: self._place.ledger}
         return environ
+
+
+def _left_behind(programs: Sequence[str]) -> Finding:
+    return Finding(
+        code="CL163",
+        severity="warning",
+        message=f"the command ended and left {', '.join(map(plain, programs))} running; it was ended, so "
+        "that no other window is billed for it",
+        mend="let the command wait for what it starts",
+        subject="processes",
+    )
 
 
 _EVALUATE: Final = 'let it print {"accuracy": 0.97} as its last line'

@@ -62,6 +62,7 @@ class ProcessArm:
         # A server's address may not be free again so soon.
         self.is_renewed = variant.kind != "url"
         self._is_fresh = True
+        self._begun = time.monotonic()
         self._start()
 
     def _start(self) -> None:
@@ -89,7 +90,11 @@ class ProcessArm:
         if not isinstance(self._variant.prepare, str):
             return self._commands.prepare(record=record)
         label = msgspec.structs.replace(self._label, role="effort", unit=None, workload=None)
-        return self._ask("prepare", label if record else None)
+        prepared = self._ask("prepare", label if record else None)
+        if self._is_repeated and self._is_late(self._begun):
+            # To see it again in a second process would do a long effort twice, unrecorded.
+            self.is_renewed = False
+        return prepared
 
     def check(self, *, record: bool) -> Run | None:
         """Have the worker do the first call, warm up and evaluate."""
@@ -116,10 +121,19 @@ class ProcessArm:
         begin = time.monotonic()
         self.close()
         self._start()
-        if self._variant.kind == "callable" and isinstance(self._variant.prepare, str):
-            self._ask("prepare", None)  # the callable needs what it returns
+        if self._is_repeated:
+            self._ask("prepare", None)
         self._ask("check", None)
-        self.is_renewed = time.monotonic() - begin <= _READY_S + _READY_WINDOWS * self._bench.pace.window_s
+        self.is_renewed = not self._is_late(begin)
+
+    @property
+    def _is_repeated(self) -> bool:
+        """Whether each process has to prepare: a callable needs what that returns."""
+        return self._variant.kind == "callable" and isinstance(self._variant.prepare, str)
+
+    def _is_late(self, begin: float) -> bool:
+        """Tell whether a process that was started then takes too long to be ready."""
+        return time.monotonic() - begin > _READY_S + _READY_WINDOWS * self._bench.pace.window_s
 
     def close(self) -> None:
         """Tell the worker that there is no more, and see that it ends."""

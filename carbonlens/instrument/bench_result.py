@@ -11,7 +11,6 @@ qualities alone (``{"accuracy": 0.97}``), as the last line of its output.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +21,9 @@ from carbonlens.errors import MeasurementError
 from carbonlens.metering.recorder import Recorder
 
 VARIABLE: Final = "CARBONLENS_RESULT"
+
+_MOST_UNITS: Final = 1e26
+"""Exclusive, as the recorder has it: more digits than the ledger's decimals take."""
 
 _KEYS: Final = frozenset({"units", "latencies_ms", "quality"})
 
@@ -75,7 +77,7 @@ def record(result: Mapping[str, Any], recorder: Recorder, *, where: str) -> bool
     """
     units = result.get("units")
     if units is not None:
-        if isinstance(units, bool) or not isinstance(units, int | float) or not 0 < units < math.inf:
+        if isinstance(units, bool) or not isinstance(units, int | float) or not 0 < units < _MOST_UNITS:
             raise MeasurementError(f"its units are {units!r}", where=where, mend=_MEND)
         recorder.add_units(units)
     recorder.add_latencies(result.get("latencies_ms") or ())

@@ -3,7 +3,8 @@
 No shell. The child has the wrapper's standard streams, working directory,
 environment and signal mask. Signals sent to the wrapper go on to it; its exit
 code and the signal it dies by come back. What a terminal sends to the whole
-foreground group is not sent on, since the child has it already; what a process
+foreground group is not sent on, since the child has it already; its hang-up goes to the
+leader of the session alone, and is sent on by a wrapper that leads it. What a process
 sends to the group (``kill -TERM -PGID``) arrives at the child twice, because
 nothing tells it from a signal meant for the wrapper alone. The wrapper is a child subreaper
 meanwhile (prctl(2)): processes whose parent ends become its children, so that the
@@ -18,8 +19,10 @@ import os
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -36,16 +39,25 @@ _SENT_BY_KERNEL: Final = 0x80
 _LOOK_S: Final = 1.0
 """A lost SIGCHLD delays the end by this much at most."""
 
-_FORWARDED: Final = frozenset(
-    {
-        signal.SIGINT,
-        signal.SIGTERM,
-        signal.SIGHUP,
-        signal.SIGQUIT,
-        signal.SIGUSR1,
-        signal.SIGUSR2,
-    }
-)
+_GRACE_S: Final = 0.2
+"""Time that a process left behind has to end by itself."""
+
+_LOOKS: Final = 50
+"""At an environment that is empty, a millisecond apart."""
+
+_KEPT: Final = frozenset({"SIGKILL", "SIGSTOP", "SIGCHLD", "SIGCONT", "SIGTSTP", "SIGTTIN", "SIGTTOU"})
+"""Not forwarded: what nobody can catch, the wait itself, and job control."""
+
+_TIMERS: Final = frozenset({signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF})
+"""Timers outlive exec(2): one that the caller set before it is meant for the command."""
+
+
+def _forwarded() -> frozenset[int]:
+    """Return every signal that would end the wrapper, or that a command may want to be told."""
+    kept = {getattr(signal, name) for name in _KEPT if hasattr(signal, name)}
+    return frozenset(signal.valid_signals() - kept)
+
+
 # Python ignores these for itself; the child gets them as a shell would give them.
 _RESTORED: Final = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name))
 
@@ -142,7 +154,7 @@ def held_signals() -> Iterator[HeldSignals]:
     if ignored_children:
         # The kernel would reap the child itself, and its exit code would be lost.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    wanted = {s for s in _FORWARDED if signal.getsignal(s) != signal.SIG_IGN} | {signal.SIGCHLD}
+    wanted = {s for s in _forwarded() if signal.getsignal(s) != signal.SIG_IGN} | {signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
     try:
         yield HeldSignals(waited_for=frozenset(wanted), child_mask=before)
@@ -199,15 +211,22 @@ def _wait(pid: int, held: frozenset[int], others: frozenset[int]) -> int:
             return status
         reap_orphans(others | {pid})
         news = signal.sigtimedwait(held, _LOOK_S)
-        if news is not None and news.si_signo != signal.SIGCHLD and not _from_terminal(news):
+        if news is not None and news.si_signo != signal.SIGCHLD and _is_meant_for_child(news):
             # A child of another user (sudo) may refuse it: it is waited for all the same.
             with suppress(OSError):
                 os.kill(pid, news.si_signo)
 
 
-def _from_terminal(news: signal.struct_siginfo) -> bool:
-    """Tell whether the kernel sent it to the whole foreground group, the child included."""
-    return news.si_code == _SENT_BY_KERNEL
+def _is_meant_for_child(news: signal.struct_siginfo) -> bool:
+    """Tell whether the child lacks a signal that the wrapper got.
+
+    The kernel sends what is typed at a terminal to the whole foreground group, the child
+    included, and a limit on processor time (SIGXCPU) to whom it concerns; a hang-up to the
+    leader of the session alone, as tty_ioctl(4) and setsid(2) have it.
+    """
+    if news.si_code != _SENT_BY_KERNEL or news.si_signo in _TIMERS:
+        return True
+    return news.si_signo == signal.SIGHUP and os.getsid(0) == os.getpid()
 
 
 def reap_orphans(others: frozenset[int]) -> None:
@@ -218,6 +237,55 @@ def reap_orphans(others: frozenset[int]) -> None:
                 os.waitpid(pid, os.WNOHANG)
             except ChildProcessError:
                 continue
+
+
+def end_adopted(others: frozenset[int], mark: str) -> tuple[str, ...]:
+    """End the processes that a command left behind, by SIGTERM and soon by SIGKILL.
+
+    Args:
+        others: The caller's children from before, which stay.
+        mark: ``NAME=value`` in the environment that tells the command's processes from those
+            that a sensor of ours starts meanwhile.
+
+    Returns:
+        Names of the programs that were still alive, sorted.
+    """
+    names: set[str] = set()
+    deadline = time.monotonic() + _GRACE_S
+    while left := [pid for pid in children(os.getpid()) if pid not in others and _bears(pid, mark)]:
+        is_over = time.monotonic() > deadline
+        for pid in left:
+            # One that ended meanwhile is only waited for; one that ends leaves its own children here.
+            with suppress(ChildProcessError, ProcessLookupError, PermissionError):
+                if os.waitpid(pid, os.WNOHANG)[0] == 0:
+                    names.add(_name_of(pid))
+                    os.kill(pid, signal.SIGKILL if is_over else signal.SIGTERM)
+        if time.monotonic() > deadline + _GRACE_S:
+            break
+        time.sleep(0.005)
+    return tuple(sorted(names))
+
+
+def _bears(pid: int, mark: str) -> bool:
+    for _ in range(_LOOKS):
+        try:
+            environ = Path(f"/proc/{pid}/environ").read_bytes()
+            if environ or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX":
+                return os.fsencode(mark) in environ.split(b"\0")
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        except OSError:
+            pass
+        # Within exec(2) a process shows none for a moment.
+        time.sleep(0.001)
+    return False
+
+
+def _name_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+    except OSError:
+        return "a process"
 
 
 def _not_started(program: str, error: OSError) -> ChildEnd:

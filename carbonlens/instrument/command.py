@@ -20,7 +20,7 @@ from carbonlens.ledger.location import LEDGER_VARIABLE
 from carbonlens.metering import findings
 from carbonlens.metering.deposit import Deposit
 from carbonlens.metering.ending import killed_by
-from carbonlens.metering.job import this_job
+from carbonlens.metering.job import Job, this_job
 from carbonlens.metering.lineage import VARIABLE, process_lineage
 from carbonlens.metering.notice import tell_unmeasured
 from carbonlens.metering.process_time import children
@@ -103,9 +103,11 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         session, fault = None, None
         environ = dict(os.environ)
         try:
-            run = _labelled(_described(argv, record_args=record_args), step, study, unit, repeat, tags)
+            job = this_job()
+            run = _labelled(_described(argv, job, record_args=record_args), step, study, unit, repeat, tags)
+            of_job = (findings.job_of_one_node(is_alone=job.job_id is None),) if job.is_of_node else ()
             seen = watch(of_children=True, sources=sources)
-            session = _started(run, ledger, seen, units, (*notes, *seen.findings), trace)
+            session = _started(run, ledger, seen, units, (*notes, *of_job, *seen.findings), trace)
             environ[VARIABLE] = run.run_id
             # What the command tracks itself belongs beside this run.
             environ[LEDGER_VARIABLE] = str(ledger)
@@ -132,9 +134,8 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
     )
 
 
-def _described(argv: Sequence[str], *, record_args: bool) -> Run:
+def _described(argv: Sequence[str], job: Job, *, record_args: bool) -> Run:
     """Return a running record of the command, its host and its job."""
-    job = this_job()
     run = new_run(
         "run",
         # The name alone: a folder can carry the user's name.

@@ -94,7 +94,10 @@ def execute(
         end(child)
         raise
     if code != 0:
-        raise MeasurementError(_told(code, last_line(log, before)), where=argv[0], mend="mend that first")
+        told = _told(code, last_line(log, before))
+        # A record keeps the cause alone: the command's own line may hold anything.
+        cause = subprocess.CalledProcessError(code, argv[0])
+        raise MeasurementError(told, where=argv[0], mend="mend that first") from cause
 
 
 def end(child: subprocess.Popen[bytes]) -> None:

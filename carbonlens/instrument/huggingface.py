@@ -7,7 +7,8 @@
 
 ``transformers`` has no event for an exception that leaves ``train()``. So the first
 callback puts a wrapper around ``Trainer.train`` that hands such an exception to the
-trainer's own callbacks and lets it go on; trainers without this callback see nothing of it.
+trainer's own callbacks and lets it go on, and one around ``Trainer.get_batch_samples`` that
+shows them how large the batches are; trainers without this callback see nothing of either.
 
 Events and their order are those of ``transformers`` 5.24 (trainer.py, trainer_callback.py).
 """
@@ -29,13 +30,21 @@ from carbonlens.instrument import training_findings
 from carbonlens.instrument.huggingface_types import Trainer, TrainerArguments, TrainerControl, TrainerState
 from carbonlens.instrument.request import Request
 from carbonlens.instrument.tracked import TrackedRun
-from carbonlens.instrument.training import CHECKPOINT, EVALUATION, WARM_UP_STEPS, JobState, Training, quiet
-from carbonlens.instrument.training_units import StepCount
+from carbonlens.instrument.training import (
+    CHECKPOINT,
+    EVALUATION,
+    LOAD,
+    WARM_UP_STEPS,
+    JobState,
+    Training,
+    new_of,
+    quiet,
+)
+from carbonlens.instrument.training_units import StepCount, is_token, samples_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_TOKENS: Final = frozenset({"token", "tokens"})
 _NO_QUALITY: Final = (
     *("_runtime", "_per_second", "_preparation_time", "_compilation_time", "_delta", "epoch"),
     *("num_input_tokens_seen", "total_flos"),
@@ -64,7 +73,8 @@ class TrackingCallback:
         unit: What is counted: ``token`` counts input tokens as the trainer does
             (``include_num_input_tokens_seen``), any other name samples.
         warmup_steps: Steps that count as warm-up.
-        metrics: Names of evaluation metrics to record, such as ``eval_accuracy``; all by default.
+        metrics: Names of evaluation metrics to record, such as ``eval_accuracy``, or one name;
+            all by default.
         **track: Further fields as of ``carbonlens.track``: ``study``, ``ledger``, ``tags``, ...
     """
 
@@ -84,20 +94,31 @@ class TrackingCallback:
         step: str | None = None,
         *,
         unit: str = "sample",
-        warmup_steps: int = WARM_UP_STEPS,
-        metrics: Iterable[str] | None = None,
+        warmup_steps: int | None = WARM_UP_STEPS,
+        metrics: Iterable[str] | str | None = None,
         **track: object,
     ) -> None:
         """Keep what was asked for; nothing is measured yet."""
-        metrics = None if metrics is None else tuple(metrics)
-        asked = {"step": step, "unit": unit, "warmup_steps": warmup_steps, "metrics": metrics, **track}
-        self._kept = {name: asked[name] for name in _KEPT if _is_json(asked.get(name, object()))}
         request = Request(**cast("dict[str, Any]", {"step": step, "unit": unit, "role": "training", **track}))
         self.training = Training(request, warmup_steps, metrics)
-        self._counts_tokens = unit in _TOKENS
+        names = self.training.metrics
+        asked = {"step": step, "unit": unit, "warmup_steps": warmup_steps, "metrics": names, **track}
+        self._kept = {name: asked[name] for name in _KEPT if _is_json(asked.get(name, object()))}
+        self._counts_tokens = is_token(unit)
         self._count: StepCount | None = None
         self._state: object = None
         self._copies = 1
+        self._begun = False
+        _live.add(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make a copy, which has no run."""
+        no_run = {"_count": None, "_state": None, "_copies": 1, "_begun": False}
+        return new_of, (_public(type(self)),), {**self.__dict__, **no_run}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Become a copy."""
+        self.__dict__.update(state)
         _live.add(self)
 
     @property
@@ -143,9 +164,13 @@ class TrackingCallback:
                 return
         # A checkpoint without an entry for this callback would fail the trainer's next save.
         kept = state.stateful_callbacks.setdefault(type(self).__name__, self.state())
-        self._state, self._copies = state, 1
-        self._count = StepCount(args, state, kwargs.get("train_dataloader"), tokens=self._counts_tokens)
-        self.training.begin(_resumed(kept))
+        again = self._begun and self.training.is_open
+        self._state, self._copies, self._begun = state, 1, True
+        self._count = StepCount(args, state, tokens=self._counts_tokens)
+        if again:  # within one train(), with smaller batches that fit into memory (auto_find_batch_size)
+            self.training.enter(LOAD)
+        else:
+            self.training.begin(_resumed(kept))
         for finding in self._count.findings:
             self.training.note(finding)
 
@@ -162,7 +187,7 @@ class TrackingCallback:
     ) -> None:
         """Count a batch whose gradients are accumulated."""
         if self._count is not None:
-            self._count.batch()
+            self.training.worked(self._count.batch(copies=self._copies))
 
     @quiet
     def on_step_end(
@@ -171,7 +196,9 @@ class TrackingCallback:
         """Count the step; what was decided to follow it begins."""
         if not self.training.is_open or self._count is None or self._count.has(state.global_step):
             return
-        self.training.stepped(self._count.step(state, copies=self._copies))
+        self.training.stepped(self._count.step(state))
+        for finding in self._count.findings:
+            self.training.note(finding)
         self._go_on(control)
 
     @quiet
@@ -229,7 +256,19 @@ class TrackingCallback:
 
     def _ended(self, error: BaseException | None) -> None:
         self._state = self._count = None
+        self._begun = False
         self.training.end(error)
+
+    @quiet
+    def _fetched(self, batches: Iterable[object]) -> None:
+        """Look at the batches that the trainer goes on with."""
+        if self._count is None or self._counts_tokens:
+            return
+        sizes = [(samples_of(batch), batch) for batch in batches]
+        self._count.fetched([size for size, _ in sizes])
+        for size, batch in sizes:
+            if size is None:
+                self.training.note(training_findings.batch_size_unknown(type(batch).__name__))
 
 
 def _concrete(cls: type[Any]) -> type[Any]:
@@ -251,6 +290,8 @@ def _concrete(cls: type[Any]) -> type[Any]:
 def _have_train_tell() -> None:
     trainer = importlib.import_module("transformers").Trainer
     trainer.train = _telling(trainer.train)
+    if hasattr(trainer, "get_batch_samples"):
+        trainer.get_batch_samples = _showing(trainer.get_batch_samples)
 
 
 def _telling(train: Callable[P, T]) -> Callable[P, T]:
@@ -258,6 +299,8 @@ def _telling(train: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(train)
     def told(*args: P.args, **kwargs: P.kwargs) -> T:
+        for callback in _callbacks(args[0]):
+            callback._begun = False
         try:
             result = train(*args, **kwargs)
         except BaseException as error:
@@ -271,11 +314,38 @@ def _telling(train: Callable[P, T]) -> Callable[P, T]:
 
 def _tell(trainer: object, error: BaseException | None) -> None:
     try:
-        for callback in cast("Trainer", trainer).callback_handler.callbacks:
-            if isinstance(callback, TrackingCallback):
-                callback._ended(error)
+        for callback in _callbacks(trainer):
+            callback._ended(error)
     except Exception:  # noqa: BLE001, S110  # law 8: the run stays open, and the end of the process seals it
         pass
+
+
+def _showing(get: Callable[P, T]) -> Callable[P, T]:
+    """Return ``Trainer.get_batch_samples`` so that it shows the trainer's callbacks what it returns."""
+
+    @functools.wraps(get)
+    def shown(*args: P.args, **kwargs: P.kwargs) -> T:
+        result = get(*args, **kwargs)
+        for callback in _callbacks(args[0]):
+            callback._fetched(cast("tuple[list[object], object]", result)[0])
+        return result
+
+    return shown
+
+
+def _callbacks(trainer: object) -> list[TrackingCallback]:
+    """Return those of a trainer that are ours; raises nothing."""
+    try:
+        return [
+            c for c in cast("Trainer", trainer).callback_handler.callbacks if isinstance(c, TrackingCallback)
+        ]
+    except Exception:  # noqa: BLE001  # law 8: a trainer of the user's own may be half built
+        return []
+
+
+def _public(cls: type[Any]) -> type[Any]:
+    """Return the class that a program can name, of one that was joined here."""
+    return cls.__bases__[0] if cls in _joined.values() else cls
 
 
 def _resumed(kept: object) -> JobState | None:

@@ -9,8 +9,6 @@ from typing import Any, Protocol
 class TrainerArguments(Protocol):
     """``transformers.TrainingArguments``."""
 
-    train_batch_size: int
-    dataloader_drop_last: bool
     world_size: int
     process_index: int
     save_strategy: str
@@ -24,7 +22,6 @@ class TrainerState(Protocol):
 
     global_step: int
     num_input_tokens_seen: int
-    train_batch_size: int | None
     best_metric: float | None
     stateful_callbacks: dict[str, Any]
 

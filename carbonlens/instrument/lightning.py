@@ -24,14 +24,22 @@ from carbonlens.errors import MissingExtraError
 from carbonlens.instrument import training_findings
 from carbonlens.instrument.request import Request
 from carbonlens.instrument.tracked import TrackedRun
-from carbonlens.instrument.training import CHECKPOINT, EVALUATION, WARM_UP_STEPS, JobState, Training, quiet
-from carbonlens.instrument.training_units import samples_of, tokens_of
+from carbonlens.instrument.training import (
+    CHECKPOINT,
+    EVALUATION,
+    WARM_UP_STEPS,
+    JobState,
+    Training,
+    new_of,
+    quiet,
+)
+from carbonlens.instrument.training_units import is_token, samples_of, tokens_of
 from carbonlens.metering.job import launched_by
 from carbonlens.metering.process_time import leave_out_rank
 
 _PACKAGES: Final[tuple[str, ...]] = ("lightning.pytorch", "pytorch_lightning")
 _KEY: Final = "carbonlens"
-_TOKENS: Final = frozenset({"token", "tokens"})
+_OF_DATA: Final = "/dataloader_idx_"
 _joined: Final[dict[tuple[type[Any], ...], type[Any]]] = {}
 
 
@@ -62,8 +70,8 @@ class TrackingCallback:
         unit: What is counted: ``token`` counts the ``input_ids`` of a batch, padding
             included, any other name samples.
         warmup_steps: Batches that count as warm-up.
-        metrics: Names of logged metrics to record after each validation; by default those
-            whose names begin with ``val``.
+        metrics: Names of logged metrics to record after each validation, or one name; by
+            default those whose names begin with ``val``.
         **track: Further fields as of ``carbonlens.track``: ``study``, ``ledger``, ``tags``, ...
     """
 
@@ -83,18 +91,21 @@ class TrackingCallback:
         step: str | None = None,
         *,
         unit: str = "sample",
-        warmup_steps: int = WARM_UP_STEPS,
-        metrics: Iterable[str] | None = None,
+        warmup_steps: int | None = WARM_UP_STEPS,
+        metrics: Iterable[str] | str | None = None,
         **track: object,
     ) -> None:
         """Keep what was asked for; nothing is measured yet."""
         asked = {"step": step, "unit": unit, "role": "training", **track}
-        self._metrics = None if metrics is None else tuple(metrics)
-        self.training = Training(Request(**cast("dict[str, Any]", asked)), warmup_steps, self._metrics)
-        self._units_of = tokens_of if unit in _TOKENS else samples_of
+        self.training = Training(Request(**cast("dict[str, Any]", asked)), warmup_steps, metrics)
+        self._units_of = tokens_of if is_token(unit) else samples_of
         self._resumed: JobState | None = None
         self._batch = -1
-        self._validated: int | None = 0
+        self._validated: dict[int, int | None] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make a copy, as strategies do that spawn their processes: without the run."""
+        return new_of, (_public(type(self)),), self.__dict__
 
     @property
     def run(self) -> TrackedRun | None:
@@ -146,7 +157,7 @@ class TrackingCallback:
     def on_validation_start(self, trainer: LightningTrainer, pl_module: object) -> None:
         """Evaluate; the sanity check is no evaluation."""
         if not trainer.sanity_checking:
-            self._validated = 0
+            self._validated = {}
             self.training.enter(EVALUATION)
 
     @quiet
@@ -161,7 +172,8 @@ class TrackingCallback:
     ) -> None:
         """Count the examples that metrics rest on."""
         size = samples_of(batch)
-        self._validated = None if size is None or self._validated is None else self._validated + size
+        before = self._validated.get(dataloader_idx, 0)
+        self._validated[dataloader_idx] = None if size is None or before is None else before + size
 
     @quiet
     def on_validation_end(self, trainer: LightningTrainer, pl_module: object) -> None:
@@ -171,10 +183,11 @@ class TrackingCallback:
         logged = {
             name: value
             for name, value in trainer.callback_metrics.items()
-            if self._metrics is not None or name.casefold().startswith("val")
+            if self.training.metrics is not None or name.casefold().startswith("val")
         }
-        # Of several ranks each sees a part of the examples.
-        self.training.record(logged, self._validated if trainer.world_size == 1 else None)
+        for name, value in logged.items():
+            # Of several ranks each sees a part of the examples.
+            self.training.record({name: value}, self._examples(name) if trainer.world_size == 1 else None)
         self.training.train()
 
     @quiet
@@ -214,6 +227,13 @@ class TrackingCallback:
     def teardown(self, trainer: LightningTrainer, pl_module: object, stage: str) -> None:
         """Seal what a tuner left open, which ends fitting early and tells nobody."""
         self.training.end()
+
+    def _examples(self, metric: str) -> int | None:
+        """Return the examples that a metric rests on: those of its data, which Lightning puts in the name."""
+        _, several, number = metric.rpartition(_OF_DATA)
+        if several and number.isdecimal():
+            return self._validated.get(int(number))
+        return next(iter(self._validated.values())) if len(self._validated) == 1 else None
 
     def _begin(self, trainer: LightningTrainer) -> None:
         if self.training.is_open:
@@ -260,6 +280,11 @@ def _concrete(cls: type[Any]) -> type[Any]:
     if (cls, *bases) not in _joined:
         _joined[cls, *bases] = type(cls.__name__, (cls, *bases), {"__doc__": cls.__doc__})
     return _joined[cls, *bases]
+
+
+def _public(cls: type[Any]) -> type[Any]:
+    """Return the class that a program can name, of one that was joined here."""
+    return cls.__bases__[0] if cls in _joined.values() else cls
 
 
 def _installed() -> str:

@@ -53,7 +53,6 @@ class LiveView:
     def _show(self) -> None:
         from carbonlens.instrument.live_figures import Watcher
         from carbonlens.instrument.live_units import NestedUnits
-        from carbonlens.metering.so_far import so_far
 
         watcher, nested = Watcher(), NestedUnits(self._session.run.run_id)
         wait_s = PERIOD_S
@@ -62,7 +61,7 @@ class LiveView:
                 begin_s = time.thread_time()
                 units, unit = nested.count()
                 elapsed_s = time.monotonic() - self._since
-                self._line.draw(watcher.figures(so_far(self._session), elapsed_s, units, unit).text())
+                self._line.draw(watcher.figures(self._session.so_far(), elapsed_s, units, unit).text())
                 wait_s = max(PERIOD_S, _COST_SHARE * (time.thread_time() - begin_s))
         finally:
             with suppress(OSError):

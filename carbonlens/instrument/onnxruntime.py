@@ -6,6 +6,7 @@ unchanged, and no fault of carbonlens reaches the caller (DESIGN, law 8): it bec
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from types import TracebackType
@@ -65,7 +66,8 @@ class TrackedSession:
             provider_options: As ONNX Runtime takes them.
             run: The run to count into: what ``with carbonlens.track(...) as run`` gives. With
                 ``carbonlens.track(...)`` itself, or nothing, the session has a run of its own
-                from now until ``close``, or the end of its own ``with`` block.
+                from now until ``close``, the end of its own ``with`` block, or when the program
+                lets go of it.
             units: Units a call, or a function of what the call is given (the feed, or the
                 binding); by default the first dimension of the first input.
             profile: Whether ONNX Runtime shall profile the session, to tell which provider ran
@@ -77,7 +79,7 @@ class TrackedSession:
             MissingExtraError: If onnxruntime is not installed.
             Exception: Whatever ONNX Runtime raises over the model.
         """
-        given = path_or_bytes, sess_options, providers, provider_options
+        given = _unwrapped(path_or_bytes, run), sess_options, providers, provider_options
         bare, profiling, ignored = _session(given, kwargs, profile=profile, warm_up=warm_up)
         handle, tracker = _opened(run, ignored)
         self._bare = bare
@@ -89,6 +91,8 @@ class TrackedSession:
             asked=() if ignored else _names(providers),
             profiling=profiling,
         )
+        # At exit the meters see to it themselves.
+        weakref.finalize(self, self._meter.let_go).atexit = False
 
     @property
     def tracked(self) -> TrackedRun:
@@ -102,63 +106,53 @@ class TrackedSession:
 
     def run(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # as ONNX Runtime's own
         """Compute, as ``InferenceSession.run`` does."""
-        begin = perf_counter()
-        try:
-            results = self._bare.run(*args, **kwargs)
-        except BaseException:
-            self._meter.failed()
-            raise
-        self._meter.done(perf_counter() - begin, args[1] if len(args) > 1 else kwargs.get("input_feed"))
-        return results
+        return self._measured(self._bare.run, args, kwargs, _given(args, kwargs, 1, "input_feed"))
 
     def run_with_ort_values(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # as ONNX Runtime's own
         """Compute, as ``InferenceSession.run_with_ort_values`` does."""
-        begin = perf_counter()
-        try:
-            results = self._bare.run_with_ort_values(*args, **kwargs)
-        except BaseException:
-            self._meter.failed()
-            raise
-        feed = args[1] if len(args) > 1 else kwargs.get("input_dict_ort_values")
-        self._meter.done(perf_counter() - begin, feed)
-        return results
+        feed = _given(args, kwargs, 1, "input_dict_ort_values")
+        return self._measured(self._bare.run_with_ort_values, args, kwargs, feed)
 
     def run_with_iobinding(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # as ONNX Runtime's own
         """Compute, as ``InferenceSession.run_with_iobinding`` does."""
-        begin = perf_counter()
-        try:
-            results = self._bare.run_with_iobinding(*args, **kwargs)
-        except BaseException:
-            self._meter.failed()
-            raise
-        binding = args[0] if args else kwargs.get("iobinding")
-        self._meter.done(perf_counter() - begin, binding, is_bound=True)
-        return results
+        binding = _given(args, kwargs, 0, "iobinding")
+        return self._measured(self._bare.run_with_iobinding, args, kwargs, binding, is_bound=True)
 
     def run_with_ortvaluevector(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # as ONNX Runtime's own
         """Compute, as ``InferenceSession.run_with_ortvaluevector`` does."""
+        feed = _feed(_given(args, kwargs, 1, "feed_names"), _given(args, kwargs, 2, "feeds"))
+        return self._measured(self._bare.run_with_ortvaluevector, args, kwargs, feed)
+
+    def _measured(
+        self,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        given: Any,  # noqa: ANN401  # a feed or a binding
+        *,
+        is_bound: bool = False,
+    ) -> Any:  # noqa: ANN401  # as ONNX Runtime's own
         begin = perf_counter()
         try:
-            results = self._bare.run_with_ortvaluevector(*args, **kwargs)
+            results = call(*args, **kwargs)
         except BaseException:
             self._meter.failed()
             raise
-        took = perf_counter() - begin
-        names, values = (*args[1:3], kwargs.get("feed_names"), kwargs.get("feeds"))[:2]
-        self._meter.done(took, _feed(names, values))
+        self._meter.done(perf_counter() - begin, given, is_bound=is_bound)
         return results
 
     def run_async(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # as ONNX Runtime's own
         """Begin to compute, as ``InferenceSession.run_async`` does; it counts when the callback is called."""
-        feed = args[1] if len(args) > 1 else kwargs.get("input_feed")
-        meter, begin = self._meter, perf_counter()
+        feed = _given(args, kwargs, 1, "input_feed")
+        begin = perf_counter()
 
         def told(callback: Callable[..., Any]) -> Callable[..., Any]:
             def counted(results: Any, user_data: Any, error: str) -> Any:  # noqa: ANN401  # as ONNX Runtime's own
+                # By ``self``: a session that was let go of is measured until its last callback.
                 if error:
-                    meter.failed()
+                    self._meter.failed()
                 else:
-                    meter.done(perf_counter() - begin, feed)
+                    self._meter.done(perf_counter() - begin, feed)
                 return callback(results, user_data, error)
 
             return counted
@@ -170,7 +164,7 @@ class TrackedSession:
         try:
             return self._bare.run_async(*args, **kwargs)
         except BaseException:
-            meter.failed()
+            self._meter.failed()
             raise
 
     def end_profiling(self) -> str:
@@ -216,6 +210,14 @@ class TrackedSession:
         else:
             setattr(self._bare, name, value)
 
+    def __copy__(self) -> Self:
+        """Return itself: a copy of the bare session computes with the same one inside."""
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:  # noqa: ANN401  # as the session's own
+        """Be pickled as the session inside, whose class says what becomes of it (a TypeError, mostly)."""
+        return self._bare.__reduce_ex__(protocol)
+
     def __dir__(self) -> list[str]:
         """List the session's names and our own."""
         return sorted({*dir(self._bare), *TrackedSession.__dict__})
@@ -249,6 +251,14 @@ def _session(
         raise
 
 
+def _unwrapped(model: Any, run: object) -> Any:  # noqa: ANN401  # whatever was given as a model
+    """Return the session inside one that counts into the same run: its calls would count twice."""
+    while type(model) is TrackedSession and model.tracked is run:
+        model._meter.measure_within()
+        model = model._bare
+    return model
+
+
 def _opened(run: object, options_ignored: bool) -> tuple[TrackedRun, Tracker | None]:
     """Return the run to count into, and what ends it where the session opened it."""
     if isinstance(run, TrackedRun):
@@ -268,6 +278,10 @@ def _names(providers: Sequence[Any] | None) -> list[str]:
     """Return the names of providers, given alone or with options."""
     names = [p[0] if isinstance(p, tuple) and p else p for p in providers or ()]
     return [name for name in names if isinstance(name, str)]
+
+
+def _given(args: tuple[Any, ...], kwargs: dict[str, Any], place: int, name: str) -> Any:  # noqa: ANN401  # as given
+    return args[place] if len(args) > place else kwargs.get(name)
 
 
 def _feed(names: Any, values: Any) -> dict[str, Any]:  # noqa: ANN401  # vectors of ONNX Runtime

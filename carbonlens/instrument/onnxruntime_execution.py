@@ -34,11 +34,20 @@ _NO_ACCELERATOR: Final = frozenset(
 """Providers that compute on the CPU too, and the one that only calls a service."""
 
 
-class _Kept:
-    """What each open session of each run executed."""
+class _Sessions:
+    """What the sessions of one run executed: each that is open, and all closed ones as one."""
 
     def __init__(self) -> None:
-        self._runs: WeakKeyDictionary[TrackedRun, dict[int, tuple[ProviderTime, ...]]] = WeakKeyDictionary()
+        self.opened = 0
+        self.closed: tuple[ProviderTime, ...] = ()
+        self.open: dict[int, tuple[ProviderTime, ...]] = {}
+
+
+class _Kept:
+    """What the sessions of each run executed."""
+
+    def __init__(self) -> None:
+        self._runs: WeakKeyDictionary[TrackedRun, _Sessions] = WeakKeyDictionary()
         self.renew_lock()
 
     def renew_lock(self) -> None:
@@ -47,15 +56,20 @@ class _Kept:
 
     def enrol(self, run: TrackedRun) -> int:
         with self._lock:
-            sessions = self._runs.setdefault(run, {})
-            sessions[len(sessions) + 1] = ()
-            return len(sessions)
+            sessions = self._runs.setdefault(run, _Sessions())
+            sessions.opened += 1
+            return sessions.opened
 
     def keep(self, run: TrackedRun, session: int, times: tuple[ProviderTime, ...]) -> None:
         with self._lock:
-            sessions = self._runs.setdefault(run, {})
-            sessions[session] = times
-            run._recorder.keep_execution(merged(sessions.values()))
+            sessions = self._runs.setdefault(run, _Sessions())
+            sessions.open[session] = times
+            run._recorder.keep_execution(merged((sessions.closed, *sessions.open.values())))
+
+    def close(self, run: TrackedRun, session: int) -> None:
+        with self._lock:
+            sessions = self._runs.setdefault(run, _Sessions())
+            sessions.closed = merged((sessions.closed, sessions.open.pop(session, ())))
 
 
 _kept = _Kept()
@@ -70,6 +84,11 @@ def enrol(run: TrackedRun) -> int:
 def keep(run: TrackedRun, session: int, times: Iterable[ProviderTime]) -> None:
     """Keep what one session of a run executed, beside its other sessions."""
     _kept.keep(run, session, tuple(times))
+
+
+def close(run: TrackedRun, session: int) -> None:
+    """Keep what a session executed as a part of all that ended: it changes no more."""
+    _kept.close(run, session)
 
 
 def registered(providers: Iterable[str]) -> tuple[ProviderTime, ...]:

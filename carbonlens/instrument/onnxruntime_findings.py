@@ -136,6 +136,17 @@ def not_closed(subject: str) -> Finding:
     )
 
 
+def let_go(subject: str) -> Finding:
+    """A session with a run of its own was dropped without ``close``."""
+    return Finding(
+        code="CL196",
+        severity="info",
+        message="the session was not closed: its run ended when the program let go of it",
+        mend="use it in a with block, or call close()",
+        subject=subject,
+    )
+
+
 def profiled(subject: str) -> Finding:
     """A run was profiled, which costs energy that the work alone does not."""
     return Finding(

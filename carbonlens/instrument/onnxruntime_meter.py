@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import itertools
 import os
@@ -22,10 +23,13 @@ from carbonlens.instrument.onnxruntime_units import UnitRule, UntoldError
 from carbonlens.instrument.track import Tracker
 from carbonlens.instrument.tracked import TrackedRun
 from carbonlens.metering.findings import record_ignored
-from carbonlens.metering.wording import error_kind, error_text
+from carbonlens.metering.wording import error_kind
 
 _MOST_PENDING: Final = 256
 """As many calls are gathered before they are recorded at once, which is ten times cheaper a call."""
+
+_LONGEST_WAIT_S: Final = 2.0
+"""A program that lets go of a session waits no longer than this for its run to be sealed."""
 
 
 class SessionMeter:
@@ -73,7 +77,7 @@ class SessionMeter:
         self._subject = f"onnxruntime session {self._number}"
         execution.keep(run, self._number, execution.registered(self._providers))
         self._note(execution.unavailable(self._asked, self._providers, self._subject))
-        self._pending: deque[tuple[float, SupportsFloat | None]] = deque()
+        self._pending: deque[tuple[float, int | None]] = deque()
         self._changed = run._recorder.changed
         run._recorder.before_look(self._hand_over)
         run._recorder.at_end(self._tell)
@@ -84,7 +88,7 @@ class SessionMeter:
         """Count a call that gave a result; raises nothing."""
         if not self._is_open:
             return
-        units = None
+        units: SupportsFloat | None = None
         try:
             rule = self._rule
             units = rule.of_binding(given) if is_bound else rule.of_feed(given)
@@ -92,10 +96,14 @@ class SessionMeter:
             self._not_counted(str(error))
         except Exception as error:  # noqa: BLE001  # law 8: the user's rule, or an input of a strange type
             self._not_counted(error_kind(error))
+        if units is not None and (type(units) is not int or units < 0):
+            # Read now: what a rule returned may be an array that its next call fills anew.
+            self.run.add_units(units)
+            units = None
         pending = self._pending
         pending.append((took_s * 1e3, units))
         self._changed()
-        if len(pending) >= _MOST_PENDING:
+        if len(pending) >= _MOST_PENDING or not self._is_open:  # closed meanwhile: nobody else asks
             self._hand_over()
 
     def _hand_over(self) -> None:
@@ -106,10 +114,8 @@ class SessionMeter:
             while True:
                 took_ms, units = self._pending.popleft()
                 times.append(took_ms)
-                if type(units) is int and units >= 0:
+                if units is not None:
                     counted, total = True, total + units
-                elif units is not None:
-                    self.run.add_units(units)
         if times:
             self._calls += len(times)
             self.run.record_latencies(times)
@@ -142,6 +148,33 @@ class SessionMeter:
         self._note(findings.not_closed(self._subject))
         self.close()
 
+    def measure_within(self) -> None:
+        """Expect no calls of its own: a session around it counts them into the same run."""
+        self._was_tried = True
+
+    def let_go(self) -> None:
+        """End the measurement since the program has let go of the session; raises nothing.
+
+        That may be in the middle of a garbage collection, which may come while this thread
+        holds any lock: hence a thread of its own, and a wait that has an end.
+        """
+        if not self._is_open:
+            return
+        sealed = _thread.allocate_lock()
+        sealed.acquire()
+
+        def seal() -> None:
+            try:
+                if self._tracker is not None:
+                    self._note(findings.let_go(self._subject))
+                self.close()
+            finally:
+                sealed.release()
+
+        with suppress(RuntimeError):  # no thread to be had: it is sealed at the end of the program
+            _thread.start_new_thread(seal, ())
+            sealed.acquire(timeout=_LONGEST_WAIT_S)
+
     def _tell(self) -> None:
         with self._ending:
             was_open, self._is_open = self._is_open, False
@@ -150,8 +183,10 @@ class SessionMeter:
         try:
             self._tell_all(self._session())
         except Exception as error:  # noqa: BLE001  # law 8: less is known of the run, which ends as ever
-            self._note(record_ignored("execution", error_text(error)))
+            self._note(record_ignored("execution", error_kind(error)))
         self._session = _nothing
+        execution.close(self.run, self._number)
+        self.run._recorder.forget(self._hand_over, self._tell)
 
     def _tell_all(self, session: Any) -> None:  # noqa: ANN401  # as above
         self._hand_over()
@@ -170,7 +205,8 @@ class SessionMeter:
     def _tell_profile(self, profiling: Profiling, session: Any, now: Sequence[str]) -> None:  # noqa: ANN401  # as above
         profiling.end(session)
         profile = self.profile = profiling.read()
-        self._note(findings.profiled(self._subject))
+        if profiling.is_on:
+            self._note(findings.profiled(self._subject))
         if profiling.fault is not None:
             self._note(findings.profile_incomplete(profiling.fault, self._subject))
         if profile is None:

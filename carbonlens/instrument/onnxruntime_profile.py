@@ -33,6 +33,7 @@ class Profiling:
         self._folder: Path | None = None
         self._files: list[str] = []
         self.fault: str | None = None
+        self.is_on: bool = bool(options.enable_profiling)
 
     @contextmanager
     def switched_on(self) -> Iterator[None]:
@@ -45,6 +46,7 @@ class Profiling:
                 self._folder = self._folder or Path(tempfile.mkdtemp(prefix="carbonlens-profile-"))
                 options.profile_file_prefix = str(self._folder / "profile")
             options.enable_profiling = True
+            self.is_on = True
         except Exception as error:  # noqa: BLE001  # law 8: the session is made all the same, without profile
             self.fault = f"could not be switched on ({type(error).__name__})"
         try:
@@ -57,6 +59,7 @@ class Profiling:
         file: str = session.end_profiling()
         if file:
             self._files.append(file)
+            self.is_on = True
         return file
 
     def read(self) -> Profile | None:

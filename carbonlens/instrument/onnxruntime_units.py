@@ -94,7 +94,10 @@ class UnitRule:
 
 
 def _asked(units: Units, given: object) -> SupportsFloat:
-    return units(given) if callable(units) else units
+    told: SupportsFloat | None = units(given) if callable(units) else units
+    if told is None:
+        raise UntoldError("the rule gave none")
+    return told
 
 
 def _head(value: Any, axis: int) -> SupportsFloat:  # noqa: ANN401  # an array of any library

@@ -69,8 +69,9 @@ def described(request: Request, parent: str | None, notes: list[Finding]) -> Run
         return said_of(request, field, convert, notes)
 
     named = said("job_id")
-    if job.is_of_node and named is None:
-        notes.append(findings.job_of_one_node())
+    # A callback gives the id that it read from the launcher too.
+    if job.is_of_node and named in (None, job.job_id):
+        notes.append(findings.job_of_one_node(is_alone=job.job_id is None))
     return msgspec.structs.replace(
         run,
         job_id=named or job.job_id,

@@ -22,7 +22,8 @@ from carbonlens.instrument.track import Tracker
 from carbonlens.instrument.tracked import TrackedRun
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering import findings
-from carbonlens.metering.wording import plain, unfit
+from carbonlens.metering.ending import process_ending
+from carbonlens.metering.wording import error_kind, plain, unfit
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,11 +81,10 @@ class StageRun(TrackedRun):
         super().__init__(request)
         self._plan = plan
         self._outputs: dict[str, object] = dict(plan.outputs)
-        self._is_cut_short = False
+        self._is_over = False
         self._interrupt: BaseException | None = None
         for what, reason in plan.faults:
             self._recorder.note(findings.record_ignored(what, reason))
-        self._recorder.at_end(self._look_at_outputs)
 
     def output(self, name: str, thing: object) -> None:
         """Say what the stage made; it is looked at when the block has ended.
@@ -111,19 +111,33 @@ class StageRun(TrackedRun):
         self._look("in", self._plan.inputs)
 
     def _look_at_outputs(self) -> None:
-        """Take down what came out: after the last reading, and before the record is made."""
-        if self._is_cut_short:
+        """Take down what came out: after the last reading, and before the record is made.
+
+        Nothing is held meanwhile, so that a signal seals the run with what is known by then.
+        """
+        session = self._session
+        if session is None or not session.is_ours:
             return
-        if not self._outputs:
-            self._recorder.note(no_output())
         try:
+            with process_ending().undisturbed():
+                self._end_window(session)
+                self._is_over = True
+            if not self._outputs:
+                self._recorder.note(no_output())
             self._look("out", self._outputs)
+        except Exception as error:  # noqa: BLE001  # law 8: a meter at the last reading; sealing says what it must
+            self._recorder.note(findings.record_ignored("outputs", error_kind(error)))
         except BaseException as error:  # noqa: BLE001  # raised again once the run is kept, in ``_stop``
             # Ctrl-C: the user does not want to wait, and the run is kept without the rest.
             self._interrupt = error
-            for name in self._outputs:
-                if not any(a.name == name and a.direction == "out" for a in self._recorder.facts().artefacts):
-                    self._recorder.note(untold(name, "out", "nothing is known of it (interrupted)"))
+            self._say_unseen()
+
+    def _say_unseen(self) -> None:
+        """Say of the outputs that nobody came to look at that nothing is known of them."""
+        seen = {a.name for a in self._recorder.facts().artefacts if a.direction == "out"}
+        for name in tuple(self._outputs):
+            if name not in seen:
+                self._recorder.note(untold(name, "out", "nothing is known of it (interrupted)"))
 
     def _look(self, direction: Direction, things: Things) -> None:
         allowance = Allowance()
@@ -168,15 +182,21 @@ class StageRun(TrackedRun):
     def _stop(self, error: BaseException | None) -> None:
         # What a block that failed had made by then is nobody's output, and whoever waits for
         # its error need not wait for hashes. A generator that is closed has ended as it may.
-        self._is_cut_short = error is not None and not isinstance(error, GeneratorExit)
+        self._ended = True
+        if error is None or isinstance(error, GeneratorExit):
+            self._look_at_outputs()
         super()._stop(error)
         if self._interrupt is not None:
             raise self._interrupt
 
     def _seal_by_signal(self, number: int) -> None:
-        # The process is about to die: there is no time to look at anything.
-        self._is_cut_short = True
-        super()._seal_by_signal(number)
+        # The process is about to die: there is no time to look at anything more. Where the
+        # last reading was taken, the work itself had come to its end.
+        if not self._is_over or self._session is None:
+            super()._seal_by_signal(number)
+            return
+        self._say_unseen()
+        self._seal(self._session, "complete", None, None)
 
 
 class Stage(Tracker):
@@ -261,8 +281,8 @@ def stage(  # noqa: PLR0913  # as of track, all by name
 
     The run is the effort of the step: ``carbonlens.compare`` sets it against what the step
     saves. Of each input and output it keeps a hash, bytes, parameters, non-zeros and, with
-    an example, multiply-accumulates. They are looked at outside the measured window, for at
-    most a minute each side; what cannot be told is ``None``, with a finding.
+    an example, multiply-accumulates. They are looked at outside the measured window, for about
+    a minute each side at most (docs/compressing.md); what cannot be told is ``None``, with a finding.
 
     ``with stage("int8", inputs={"model": model}) as s:`` and ``s.output("model", small)``
     measure a block. ``@stage("int8", inputs="model")`` measures each call of a function: the
@@ -293,9 +313,10 @@ def stage(  # noqa: PLR0913  # as of track, all by name
         hardware: Name of the machine.
         trace: File that gets every reading.
     """
-    if callable(name):
-        called = getattr(name, "__name__", None)
-        return Stage(Request(step=called, role="effort"), _plan(None, None, None))(name)
+    given: Any = name
+    if callable(given) or isinstance(given, classmethod):
+        return cast("Callable[P, R]", _bare(given))
+    name = cast("str", name)
     request = Request(
         step=name,
         study=study,
@@ -313,6 +334,12 @@ def stage(  # noqa: PLR0913  # as of track, all by name
         trace=trace,
     )
     return Stage(request, _plan(inputs, outputs, example))
+
+
+def _bare(function: Any) -> Any:  # noqa: ANN401  # a function, static or class method, and the same measured
+    """Measure the calls of what nothing more was said of."""
+    called = getattr(function, "__name__", None)
+    return Stage(Request(step=called, role="effort"), _plan(None, None, None))(function)
 
 
 def _plan(inputs: object, outputs: object, example: object) -> Plan:

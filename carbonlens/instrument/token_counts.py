@@ -152,7 +152,28 @@ def result_of(result: Any, given: Arguments, mode: Mode, prompt: Any) -> Result:
     begin = _begin(given, prompt)
     if not mode.is_plain or begin is None or getattr(sequences, "ndim", None) != 2:
         return Result(findings=(token_findings.not_counted("output tokens", f"with {mode.name}"),))
-    rows: list[list[int]] = sequences[:, begin:].tolist()
+    return _counted(sequences[:, begin:].tolist(), given, mode)
+
+
+def so_far_of(steps: Sequence[Any], given: Arguments, mode: Mode) -> Result:
+    """Count what a call has written until now.
+
+    Args:
+        steps: Tokens as a streamer was handed them: one of each sequence, or several of one.
+        given: What it was called with.
+        mode: How it writes.
+    """
+    parts = [step.tolist() for step in steps]
+    columns = [
+        list(zip(*part, strict=True)) if step.ndim == 2 else [part]
+        for part, step in zip(parts, steps, strict=True)
+    ]
+    rows = [list(row) for row in zip(*(column for several in columns for column in several), strict=True)]
+    return _counted(rows, given, mode)
+
+
+def _counted(rows: Sequence[Sequence[int]], given: Arguments, mode: Mode) -> Result:
+    """Count sequences without their prompts."""
     ends, padding = given.ends, given.padding
     filler = padding if given.has_own_stop and ends and padding not in ends else None
     lengths = [_length(row, ends, filler) for row in rows]

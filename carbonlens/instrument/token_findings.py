@@ -40,6 +40,18 @@ def call_raised(calls: int) -> Finding:
     )
 
 
+def went_on(calls: int) -> Finding:
+    """Calls had not ended at the end of the block that follows them."""
+    return Finding(
+        code="CL149",
+        severity="warning",
+        message=f"{counted(calls, 'call')} of generate() still went on at the block's end: tokens written "
+        "by then are counted (unknown where they are not handed out one by one), later ones are not",
+        mend="join the threads that generate, or read their streamers to the end, inside the block",
+        subject="tokens.output",
+    )
+
+
 def not_stepwise(mode: str, what: str) -> Finding:
     """A mode of generate() does not write one token of a sequence a step.
 
@@ -64,6 +76,24 @@ def not_counted(what: str, reason: str) -> Finding:
         message=f"{what} not counted: {reason}",
         mend="count them yourself: run.record_tokens(prompt=, output=, ...)",
         subject="tokens",
+    )
+
+
+def intervals_unfit(told: int | None, count: int | None) -> Finding:
+    """Times between tokens do not go with the tokens told.
+
+    Args:
+        told: How many times were told; ``None`` for their mean.
+        count: Output tokens after the first of each request; ``None`` if not told.
+    """
+    what = "a mean was told" if told is None else f"{counted(told, 'time')} told"
+    against = "output or requests are not" if count is None else f"output - requests is {count}"
+    return Finding(
+        code="CL189",
+        severity="warning",
+        message=f"time between tokens unknown: {what}, and {against}",
+        mend="tell output and requests, and a time for each output token after the first, or their mean",
+        subject="tokens.inter_token",
     )
 
 

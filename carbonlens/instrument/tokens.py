@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Final, SupportsFloat, SupportsInt
+from collections.abc import Iterable
+from typing import Any, Final, SupportsFloat, SupportsInt, cast
 
 import msgspec
 
@@ -19,14 +18,12 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.tokens import Tokens
 from carbonlens.instrument import token_findings
 from carbonlens.metering import findings
+from carbonlens.metering.locks import patiently
 from carbonlens.metering.recorder import Recorder, whole_of
 from carbonlens.metering.wording import UnfitValueError, unfit
 from carbonlens.signals.latency import LatencyCollector
 
 Milliseconds = SupportsFloat | Iterable[SupportsFloat]
-
-_LOCK_WAIT_S: Final = 0.05
-"""The longest that telling what was counted waits for whoever is counting."""
 
 _COUNT: Final = "a whole number, 0 or more,"
 _TIME: Final = "a finite number of milliseconds, 0 or more, or a list of them"
@@ -52,6 +49,41 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     first_token_ms: tuple[float, ...] | None = None
     inter_token_ms: tuple[float, ...] | None = None
     decode_s: float | None = None
+
+
+class Steps(msgspec.Struct, frozen=True, kw_only=True):
+    """The times from token to token of a call; ``None`` where they are not known.
+
+    Attributes:
+        each_ms: Each of them.
+        sum_s: All of them.
+        finding: What must be said of them.
+    """
+
+    each_ms: tuple[float, ...] | None = None
+    sum_s: float | None = None
+    finding: Finding | None = None
+
+    @classmethod
+    def of(
+        cls, times: tuple[float, ...] | None, output: int | None, requests: int | None, *, is_mean: bool
+    ) -> Steps:
+        """Return what is known of the times told: the first token of a request ends none of them.
+
+        Args:
+            times: In milliseconds.
+            output: Tokens written by all requests.
+            requests: Sequences written.
+            is_mean: Whether the one time is the mean of all.
+        """
+        if times is None:
+            return cls()
+        count = None if output is None or requests is None else output - requests
+        if count == len(times) or (count is None and times and not is_mean):
+            return cls(each_ms=times, sum_s=math.fsum(times) / 1000)
+        if is_mean and count is not None and count >= 0:
+            return cls(sum_s=times[0] * count / 1000)
+        return cls(finding=token_findings.intervals_unfit(None if is_mean else len(times), count))
 
 
 class _Sum:
@@ -86,6 +118,7 @@ class TokenMeter:
         self._lock = threading.Lock()
         self._calls = 0
         self._raised = 0
+        self._went_on = 0
         self._counts = {name: _Sum() for name in ("requests", "prompt", "cached", "output")}
         self._prefill, self._decode = _Sum(), _Sum()
         self._first, self._inter = LatencyCollector(), LatencyCollector()
@@ -118,14 +151,19 @@ class TokenMeter:
                 raise UnfitValueError("more cached than prompt tokens were given")
             given = ("first_token_ms", first_token_ms, _TIME)
             first = None if first_token_ms is None else _times_of(first_token_ms)
+            if not first and (whole["output"], whole["prompt"]) != (0, 0):
+                first = None  # an empty list of times is no time of zero
             given = ("inter_token_ms", inter_token_ms, _TIME)
             inter = None if inter_token_ms is None else _times_of(inter_token_ms)
+            is_mean = _is_one(inter_token_ms)
         except Exception as error:  # noqa: BLE001  # law 8: whatever the user's number raises is no number
             reason = unfit(given[1], error, given[2])
             self._recorder.note(findings.record_ignored("tokens", f"{given[0]}: {reason}"))
             return
-        decode_s = None if inter is None else math.fsum(inter) / 1000
-        self.add(Call(**whole, first_token_ms=first, inter_token_ms=inter, decode_s=decode_s))
+        steps = Steps.of(inter, whole["output"], whole["requests"], is_mean=is_mean)
+        self.add(Call(**whole, first_token_ms=first, inter_token_ms=steps.each_ms, decode_s=steps.sum_s))
+        if steps.finding is not None:
+            self.note(steps.finding)
 
     def add(self, call: Call) -> None:
         """Count a call whose figures are sound."""
@@ -157,6 +195,14 @@ class TokenMeter:
                 count = self._raised
             self.note(token_findings.call_raised(count))
 
+    def went_on(self) -> None:
+        """Take that of a call only what it did by the end of the block could be counted."""
+        if self.is_ours:
+            with patiently(self._lock):
+                self._went_on += 1
+                count = self._went_on
+            self.note(token_findings.went_on(count))
+
     def note(self, finding: Finding) -> None:
         """Keep what must be said of what was counted."""
         if self.is_ours:
@@ -168,7 +214,7 @@ class TokenMeter:
         Args:
             exact: False to leave the percentiles out.
         """
-        with self._patiently():
+        with patiently(self._lock):
             calls = self._calls
             counts = {name: _whole(total.over(calls)) for name, total in self._counts.items()}
             return Tokens(
@@ -187,16 +233,6 @@ class TokenMeter:
             if 0 < total.told < self._calls
         ]
 
-    @contextmanager
-    def _patiently(self) -> Iterator[None]:
-        """Hold the lock, or go on without it where its holder was interrupted by a signal for good."""
-        held = self._lock.acquire(timeout=_LOCK_WAIT_S)
-        try:
-            yield
-        finally:
-            if held:
-                self._lock.release()
-
 
 def _count_of(number: SupportsInt) -> int:
     count = whole_of(number)
@@ -206,10 +242,20 @@ def _count_of(number: SupportsInt) -> int:
 
 
 def _times_of(times: Milliseconds) -> tuple[float, ...]:
-    values = tuple(map(float, times)) if isinstance(times, Iterable) else (float(times),)
+    values = (
+        (float(cast("SupportsFloat", times)),) if _is_one(times) else tuple(map(float, cast("Any", times)))
+    )
     if not all(0 <= value < math.inf for value in values):
         raise UnfitValueError("a time that is negative or not finite was given")
     return values
+
+
+def _is_one(times: Milliseconds | None) -> bool:
+    # An array without dimensions has the method that iterates, which then fails; the
+    # characters of a text are no times.
+    return (
+        isinstance(times, str | bytes) or not isinstance(times, Iterable) or getattr(times, "ndim", None) == 0
+    )
 
 
 def _whole(total: float | None) -> int | None:

@@ -153,7 +153,8 @@ class TrackedRun:
             output: Tokens written, all sequences together, the first ones included.
             cached: Prompt tokens that a cache held; 0 where there is no cache.
             first_token_ms: Time to the first token, or a list with one a request.
-            inter_token_ms: Times from one token to the next, in milliseconds.
+            inter_token_ms: Times from one token to the next, in milliseconds: a list with each
+                of the ``output - requests``, or one number, their mean.
         """
         self.token_meter.record(
             requests=requests,
@@ -229,6 +230,12 @@ class TrackedRun:
         if self._session is not None:
             self._seal(self._session, "failed", *killed_by(number))
 
+    def _end_window(self, session: Session) -> None:
+        """Take the last readings: what this process does from now on is no part of the run."""
+        if process_lineage().leave(session.run.run_id):
+            session.note(findings.overlapping_windows())
+        session.end()
+
     def _tell(self) -> None:
         if self._stored is not None:
             tell_fault(self._stored, self._ledger)
@@ -240,8 +247,7 @@ class TrackedRun:
         with self._sealing:
             if self._stored is not None:
                 return
-            if process_lineage().leave(session.run.run_id):
-                session.note(findings.overlapping_windows())
+            self._end_window(session)
             self._stored = session.finish(status, error=text, exit_code=exit_code)
             self._run = self._stored.run
 

@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Final, ParamSpec, SupportsFloat
+from typing import Any, Final, ParamSpec, SupportsFloat, TypeVar
 
 import msgspec
 
@@ -24,11 +24,14 @@ from carbonlens.instrument import training_findings
 from carbonlens.instrument.request import Request
 from carbonlens.instrument.track import Tracker
 from carbonlens.instrument.tracked import TrackedRun
+from carbonlens.metering import findings
 from carbonlens.metering.host import new_run_id
 from carbonlens.metering.job import this_job
-from carbonlens.metering.wording import error_kind
+from carbonlens.metering.recorder import whole_of
+from carbonlens.metering.wording import error_kind, plain, unfit
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 LOAD: Final = "load"
 WARM_UP: Final = "warm-up"
@@ -54,17 +57,24 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
 class Training:
     """At most one open training run, for a callback to feed; safe to call when none is open.
 
+    A copy of it, in this process or another, has no run.
+
     Args:
         request: What the user said of the run.
-        warmup_steps: Steps that count as warm-up.
-        metrics: Names of the evaluation metrics to record; all when ``None``.
+        warmup_steps: Steps that count as warm-up; ``WARM_UP_STEPS`` when ``None``.
+        metrics: Names of the evaluation metrics to record, or one name; all when ``None``.
+            A value that is neither, and one that is no number of steps, is a Finding.
     """
 
-    def __init__(self, request: Request, warmup_steps: int, metrics: Iterable[str] | None) -> None:
+    def __init__(
+        self, request: Request, warmup_steps: int | None, metrics: Iterable[str] | str | None
+    ) -> None:
         """Open nothing yet."""
         self._request = request
-        self._warmup_steps = warmup_steps
-        self._metrics = None if metrics is None else tuple(metrics)
+        self._unfit: tuple[Finding, ...] = ()
+        steps = self._said("warmup_steps", warmup_steps, whole_of, "a whole number")
+        self._warmup_steps = WARM_UP_STEPS if steps is None else steps
+        self._metrics = self._said("metrics", metrics, _names, "a list of names, or one name,")
         self._tracker: Tracker | None = None
         self._handle: TrackedRun | None = None
         self._pid = 0
@@ -72,7 +82,30 @@ class Training:
         self._steps = 0
         self._seen: set[str] = set()
         self._job: JobState | None = None
-        self._last_error: BaseException | None = None
+        self._error_before: tuple[int, str] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but the run: it is measured here, and once."""
+        no_run: dict[str, Any] = {
+            "_tracker": None,
+            "_handle": None,
+            "_phase": None,
+            "_steps": 0,
+            "_seen": set(),
+        }
+        return {**self.__dict__, **no_run, "_error_before": None}
+
+    def _said(self, name: str, value: object, convert: Callable[[Any], T], wanted: str) -> T | None:
+        try:
+            return None if value is None else convert(value)
+        except Exception as error:  # noqa: BLE001  # law 8: whatever the user's own object raises
+            self._unfit += (findings.record_ignored(name, unfit(value, error, wanted)),)
+            return None
+
+    @property
+    def metrics(self) -> tuple[str, ...] | None:
+        """Names of the evaluation metrics to record; all when ``None``."""
+        return self._metrics
 
     @property
     def handle(self) -> TrackedRun | None:
@@ -113,10 +146,12 @@ class Training:
             rank=self._request.rank if rank is None else rank,
         )
         self._pid, self._phase, self._steps, self._seen = os.getpid(), None, 0, set()
-        self._last_error = _last_error()
+        self._error_before = _identity(_last_error())
         self._tracker = Tracker(request)
         self._handle = self._tracker.__enter__()
         atexit.register(self._at_exit)
+        for finding in self._unfit:
+            self.note(finding)
         self.enter(LOAD)
 
     def _job_of(self, resumed: JobState | None, job_id: str | None) -> JobState:
@@ -139,6 +174,10 @@ class Training:
     def stepped(self, units: float | None) -> None:
         """Count a step, and the units that this process did in it; ``None`` is not known."""
         self._steps += 1
+        self.worked(units)
+
+    def worked(self, units: float | None) -> None:
+        """Count units of a step that goes on; ``None`` is not known."""
         if self._handle is not None and self.is_open and units is not None:
             self._handle.step(units)
 
@@ -180,6 +219,7 @@ class Training:
         if tracker is None:
             return
         atexit.unregister(self._at_exit)
+        self._error_before = None
         if self._handle is not None and os.getpid() == self._pid:
             for name in self._metrics or ():
                 if name not in self._seen:
@@ -189,7 +229,7 @@ class Training:
     def _at_exit(self) -> None:
         """Seal what the end of the process leaves open: by what killed it, where that is known."""
         error = _last_error()
-        told = None if error is self._last_error else error
+        told = None if _identity(error) == self._error_before else error
         with suppress(Exception):  # law 8: the process ends, and its journal is recovered
             self.end(told or TrainingUnfinishedError())
 
@@ -211,6 +251,20 @@ def quiet(hook: Callable[P, None]) -> Callable[P, None]:
                 training.note(training_findings.hook_failed(hook.__name__, error_kind(error)))
 
     return guarded
+
+
+def new_of(public: type[T]) -> T:
+    """Return an object of a callback's class, not initialised: how a copy of one begins."""
+    return public.__new__(public)
+
+
+def _names(names: Iterable[str] | str) -> tuple[str, ...]:
+    return (plain(names),) if isinstance(names, str) else tuple(map(plain, names))
+
+
+def _identity(error: BaseException | None) -> tuple[int, str] | None:
+    # The error itself would keep its frames alive, and the tensors in them; few can be referred to weakly.
+    return None if error is None else (id(error), type(error).__qualname__)
 
 
 def _new_job() -> str:

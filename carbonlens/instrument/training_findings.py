@@ -44,14 +44,14 @@ def tokens_not_counted() -> Finding:
     )
 
 
-def last_batch_assumed() -> Finding:
-    """The data has no length: the last batch of an epoch was counted as a full one."""
+def batches_unseen() -> Finding:
+    """The trainer takes its batches from the data in a way of its own: nobody saw them."""
     return Finding(
         code="CL183",
-        severity="info",
-        message="the training data has no length: each batch was counted as a full one, which is too many "
-        "for the last of an epoch where that is smaller",
-        mend="give the data set a length, or set dataloader_drop_last",
+        severity="warning",
+        message="the trainer's own get_batch_samples does not call that of transformers: "
+        "its batches were not seen, and the units of this run are unknown",
+        mend="call super().get_batch_samples, or count in training_step: callback.run.step(n)",
         subject="units",
     )
 
@@ -65,8 +65,8 @@ def batch_size_unknown(kind: str) -> Finding:
     return Finding(
         code="CL184",
         severity="warning",
-        message=f"a batch of type {kind} does not tell how many samples or tokens it has: "
-        "the units of this run are incomplete",
+        message=f"a batch of type {kind} does not tell how many samples or tokens it has (samples are the "
+        "first dimension, if all its tensors have the same): the units of this run are incomplete",
         mend="count them yourself in training_step: callback.run.add_units(n)",
         subject="units",
     )

@@ -18,23 +18,31 @@ Written against ``transformers`` 5.24 (generation/utils.py).
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from functools import update_wrapper
 from inspect import signature
 from itertools import pairwise
 from types import TracebackType
 from typing import Any, Final, Protocol, cast
 
+import msgspec
+
 from carbonlens.domain.finding import Finding
 from carbonlens.instrument import token_findings
-from carbonlens.instrument.token_counts import Arguments, Counts, mode_of, result_of
+from carbonlens.instrument.token_counts import Arguments, Counts, Result, mode_of, result_of, so_far_of
 from carbonlens.instrument.tokens import Call, TokenMeter
 from carbonlens.instrument.tracked import TrackedRun
-from carbonlens.metering.wording import error_text
+from carbonlens.metering.locks import patiently
+from carbonlens.metering.wording import error_kind
 
 _NS_PER_MS: Final = 1e6
 _NS_PER_S: Final = 1e9
+
+_MOMENT_S: Final = 0.05
+"""The longest that the block's end waits for calls that have written all; law 8 allows 50 ms."""
 
 _inside: ContextVar[tuple[TokenMeter, ...]] = ContextVar("carbonlens_generate", default=())
 """Meters of the calls that this thread is in: a call inside a call (a drafting model, a
@@ -84,11 +92,11 @@ class GenerateTracking:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take the wrapper away; the exception goes on."""
+        """Take the wrapper away and count what still goes on; the exception goes on."""
         wrapper, self._wrapper = self._wrapper, None
         if wrapper is None:
             return
-        wrapper.is_on = False
+        wrapper.close()
         attributes = vars(self._model)
         # Somebody who put one of his own over it keeps it, and calls ours, which is off now.
         top = attributes.get("generate")
@@ -101,7 +109,7 @@ class GenerateTracking:
         meter = getattr(self._run, "token_meter", None)
         if isinstance(meter, TokenMeter):
             meter.note(
-                token_findings.not_counted("generate()", f"no model of transformers ({error_text(error)})")
+                token_findings.not_counted("generate()", f"no model of transformers ({error_kind(error)})")
             )
 
 
@@ -109,12 +117,19 @@ class GenerateWrapper:
     """Stands in for ``model.generate`` and counts what its calls do."""
 
     def __init__(self, model: object, meter: TokenMeter) -> None:
-        """Wrap what is the model's ``generate`` now."""
+        """Wrap what is the model's ``generate`` now, and look like it."""
+        original: Any = model.generate  # type: ignore[attr-defined]
+        update_wrapper(self, original, updated=())
+        for name in ("__self__", "__func__"):
+            if hasattr(original, name):
+                vars(self)[name] = getattr(original, name)
         self._model = model
         self._meter = meter
         self.before: object = vars(model).get("generate")
-        self._original: Callable[..., Any] = model.generate  # type: ignore[attr-defined]
-        self._positional = _positional_of(self._original)
+        self._original: Callable[..., Any] = original
+        self._positional = _positional_of(original)
+        self._lock = threading.Lock()
+        self._open: list[_WatchedCall] = []
         self.is_on = True
         if self._positional is None:
             meter.note(token_findings.not_counted("tokens", "the model has a generate() of its own"))
@@ -137,7 +152,9 @@ class GenerateWrapper:
         try:
             result = self._original(**call.arguments)
         except BaseException:
-            self._meter.raised()
+            with patiently(self._lock):
+                if self._closed(call):
+                    self._meter.raised()
             raise
         finally:
             _inside.reset(entered)
@@ -153,23 +170,66 @@ class GenerateWrapper:
             given = {**dict(zip(names, args, strict=False)), **kwargs}
             if len(args) > len(names) or len(given) < len(args) + len(kwargs):
                 return None  # the original says what is wrong with them
-            return _WatchedCall(Arguments(given, self._model))
+            call = _WatchedCall(Arguments(given, self._model))
+            with patiently(self._lock):
+                self._open.append(call)
+            return call
         except Exception as error:  # noqa: BLE001  # law 8: uncounted, and made all the same
             self._uncounted(error)
             return None
 
     def _ended(self, call: _WatchedCall, result: object) -> None:
         try:
-            counted, findings = call.counted(result)
-            self._meter.add(counted)
-            for finding in findings:
-                self._meter.note(finding)
+            self._count(call, *call.counted(result))
         except Exception as error:  # noqa: BLE001  # law 8: the result is there, and counts
-            self._uncounted(error)
+            self._lost(call, error)
+
+    def close(self) -> None:
+        """Follow no more calls, and count what those that still go on have done so far.
+
+        A streamer's reader wakes before ``generate`` returns, and may end the block at once:
+        calls that have written all get a moment to return.
+        """
+        self.is_on = False
+        if not self._meter.is_ours:
+            return
+        until_s = time.monotonic() + _MOMENT_S
+        for call in tuple(self._open):
+            if call.has_written_all:
+                call.is_counted.wait(max(until_s - time.monotonic(), 0))
+        for call in tuple(self._open):
+            try:
+                if self._count(call, *call.so_far()) and not call.has_written_all:
+                    self._meter.went_on()
+            except Exception as error:  # noqa: BLE001  # law 8: uncounted, and the block ends all the same
+                self._lost(call, error)
+
+    def _count(self, call: _WatchedCall, counted: Call, findings: Sequence[Finding]) -> bool:
+        """Count a call once, by its own thread or by the block's end; tell whether it was this time."""
+        with patiently(self._lock):
+            if not self._closed(call):
+                return False
+            self._meter.add(counted)
+        call.is_counted.set()
+        for finding in findings:
+            self._meter.note(finding)
+        return True
+
+    def _closed(self, call: _WatchedCall) -> bool:
+        if call not in self._open:
+            return False
+        self._open.remove(call)
+        return True
+
+    def _lost(self, call: _WatchedCall, error: Exception) -> None:
+        with patiently(self._lock):
+            if self._closed(call):
+                self._uncounted(error)
+        call.is_counted.set()
 
     def _uncounted(self, error: Exception) -> None:
         self._meter.add(Call())
-        self._meter.note(token_findings.not_counted("tokens of a call", error_text(error)))
+        self._meter.note(token_findings.not_counted("tokens of a call", error_kind(error)))
 
 
 class _WatchedCall:
@@ -183,14 +243,36 @@ class _WatchedCall:
         self._clock: _Clock | None = None
         if self._mode.streams:
             self._clock = self.arguments["streamer"] = _Clock(self.arguments.get("streamer"))
+        self.is_counted = threading.Event()
         self._start_ns = time.perf_counter_ns()
+
+    @property
+    def has_written_all(self) -> bool:
+        """Whether all tokens were handed out, so that the call returns soon."""
+        return self._clock is not None and self._clock.has_ended
 
     def counted(self, result: object) -> tuple[Call, list[Finding]]:
         """Return what the call did, and what must be said of it."""
         end = result_of(result, self._given, self._mode, None if self._clock is None else self._clock.prompt)
-        times = [] if self._clock is None else self._clock.times_ns
+        steps = [] if self._clock is None else self._clock.steps
+        return self._timed(end, [at_ns for at_ns, _ in steps]), [*self._before.findings, *end.findings]
+
+    def so_far(self) -> tuple[Call, list[Finding]]:
+        """Return what the call did until now; the prompt counts once the first token is there."""
+        if self._clock is None:
+            return Call(), []
+        whole, steps = self._clock.has_ended, tuple(self._clock.steps)
+        end = so_far_of([tokens for _, tokens in steps], self._given, self._mode)
+        call = self._timed(end, [at_ns for at_ns, _ in steps])
+        # A request that is not finished is neither one nor none.
+        call = call if whole else msgspec.structs.replace(call, requests=None)
+        if not steps:
+            call = msgspec.structs.replace(call, prompt=None, cached=None)
+        return call, [*self._before.findings, *end.findings]
+
+    def _timed(self, end: Result, times: Sequence[int]) -> Call:
         steps = [(b - a) / _NS_PER_MS for a, b in pairwise(times)]
-        call = Call(
+        return Call(
             requests=end.requests,
             prompt=self._before.prompt,
             cached=self._before.cached,
@@ -199,11 +281,10 @@ class _WatchedCall:
             inter_token_ms=tuple(steps) if times and self._mode.is_stepwise else None,
             decode_s=(times[-1] - times[0]) / _NS_PER_S if times else None,
         )
-        return call, [*self._before.findings, *end.findings]
 
 
 class _Clock:
-    """A streamer that notes when tokens come, and hands them to the user's own.
+    """A streamer that notes what tokens come when, and hands them to the user's own.
 
     The first that ``generate`` puts are those of the prompt.
     """
@@ -211,17 +292,20 @@ class _Clock:
     def __init__(self, then: Any) -> None:  # noqa: ANN401  # whatever has put and end
         self._then: Streamer | None = then
         self.prompt: Any = None
-        self.times_ns: list[int] = []
+        self.steps: list[tuple[int, Any]] = []
+        self.has_ended = False
 
     def put(self, value: Any) -> None:  # noqa: ANN401  # a tensor
         if self.prompt is None:
             self.prompt = value
         else:
-            self.times_ns.append(time.perf_counter_ns())
+            self.steps.append((time.perf_counter_ns(), value))
         if self._then is not None:
             self._then.put(value)
 
     def end(self) -> None:
+        # Before the user's own, which may wake whoever ends the block.
+        self.has_ended = True
         if self._then is not None:
             self._then.end()
 

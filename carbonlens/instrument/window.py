@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import CalledProcessError
 
 import msgspec
 
 from carbonlens.domain.run import Run
 from carbonlens.domain.sources import Sources
 from carbonlens.domain.units import Role
+from carbonlens.errors import MeasurementError
 from carbonlens.metering.deposit import Deposit, deposit
 from carbonlens.metering.lineage import process_lineage
 from carbonlens.metering.recorder import Recorder
@@ -81,6 +83,7 @@ def measure(
 
     Raises:
         Exception: Whatever ``work`` or ``settle`` raises, after the run was recorded as failed.
+        KeyboardInterrupt: After the run was recorded as one that did not end.
     """
     run = _begun(label)
     recorder = Recorder()
@@ -93,8 +96,12 @@ def measure(
             settle(seconds, run)
         session.start()
         work(recorder, run)
+    except KeyboardInterrupt as error:
+        # The user's own, and no fault of the work: it did not end, and comparisons leave it out.
+        session.finish("recovered", error=error_kind(error))
+        raise
     except BaseException as error:
-        session.finish("failed", error=error_kind(error))
+        session.finish("failed", error=_kept_of(error))
         raise
     return session.finish()
 
@@ -109,6 +116,15 @@ def record_failure(label: Label, place: Place, what: str) -> None:
     """
     run = msgspec.structs.replace(_begun(label), status="failed", error=one_line(what))
     deposit(run, Path(place.ledger))
+
+
+def _kept_of(error: BaseException) -> str:
+    """Return what the record keeps of an error: its kind, and how a command of the work ended."""
+    cause = error.__cause__
+    if isinstance(error, MeasurementError) and isinstance(cause, CalledProcessError):
+        code = cause.returncode
+        return f"{error_kind(error)}: {f'signal {-code}' if code < 0 else f'exit code {code}'}"
+    return error_kind(error)
 
 
 def _begun(label: Label) -> Run:

@@ -242,13 +242,17 @@ def no_power_figure(component: str) -> Finding:
     )
 
 
-def job_of_one_node() -> Finding:
-    """A launcher over several nodes gave no id: the ranks of each node stand as a job of their own."""
+def job_of_one_node(*, is_alone: bool = False) -> Finding:
+    """A launcher gave no id: the ranks of each node, or each rank alone, stand as a job of their own.
+
+    Args:
+        is_alone: Nothing is known that even the ranks of this node have in common.
+    """
+    whose = "nodes share: the ranks of each node stand" if not is_alone else "ranks share: each rank stands"
     return Finding(
         code="CL185",
         severity="info",
-        message="the launcher named no job that its nodes share: the ranks of each node stand as a job "
-        "of their own",
+        message=f"the launcher named no job that its {whose} as a job of their own",
         mend="give one: torchrun --rdzv-id ID, or track(job_id=...)",
         subject="job_id",
     )

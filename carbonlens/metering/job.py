@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Final
 
 import msgspec
 
 from carbonlens.domain.identity import sha256_hex
-from carbonlens.metering.host import process_start_ticks, this_host
+from carbonlens.metering.host import process_start_ticks, stat_fields, this_host
 
 _ID_LENGTH: Final = 16
 _RANKS: Final = (
@@ -28,6 +28,12 @@ _RANKS: Final = (
 """torchrun (torch.distributed.elastic, local_elastic_agent.py), Open MPI, and MPICH with its kin."""
 
 _MPI_JOB: Final = ("PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri")
+_INITS: Final = frozenset({b"systemd", b"init", b"tini", b"dumb-init", b"docker-init", b"catatonit"})
+_PROC: Final = Path("/proc")
+_RESTARTS: Final = "TORCHELASTIC_RESTART_COUNT"
+_MOST_RESTARTS: Final = 99
+"""What torchrun is taken to allow where it does not say."""
+
 _ERROR_FILE: Final = "TORCHELASTIC_ERROR_FILE"
 _BELOW_RUN_FOLDER: Final = 3
 """Its place is ``<folder of the agent's run>/attempt_<n>/<local rank>/error.json``."""
@@ -37,8 +43,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Job, attempt and rank, as far as a launcher states them.
 
     Attributes:
+        attempt: 1, and more after restarts of SLURM and of torchrun; no two of a job are the same.
         is_of_node: The launcher named no job that the ranks of all nodes share: the id is
-            one that only the ranks of this node have in common.
+            one that only the ranks of this node have in common, or there is none.
     """
 
     job_id: str | None = None
@@ -54,14 +61,58 @@ def this_job(environ: Mapping[str, str] | None = None) -> Job:
         environ: The environment; this process's when ``None``.
     """
     env = os.environ if environ is None else environ
-    restarts = _int(env.get("SLURM_RESTART_COUNT")) or 0
-    restarts += _int(env.get("TORCHELASTIC_RESTART_COUNT")) or 0
-    rank, ranks, on_node = _place(env)
+    variable, rank, ranks, on_node = _place(env)
     job_id, is_of_node = _stated(env), False
     if job_id is None and rank is not None and (ranks or 0) > 1:
-        job_id = _of_agent(env) or launched_by(os.getppid())
-        is_of_node = job_id is not None and ranks != on_node
-    return Job(job_id=job_id, attempt=1 + restarts, rank=rank, is_of_node=is_of_node)
+        job_id = _of_agent(env) or launched_by(_launcher(f"{variable}={rank}".encode()))
+        is_of_node = job_id is None or ranks != on_node
+    return Job(job_id=job_id, attempt=_attempt(env), rank=rank, is_of_node=is_of_node)
+
+
+def _attempt(env: Mapping[str, str]) -> int:
+    """Return the number of the attempt: a requeued job begins after all restarts torchrun may make."""
+    requeues, restarts = _int(env.get("SLURM_RESTART_COUNT")) or 0, _int(env.get(_RESTARTS))
+    if restarts is None:
+        return 1 + requeues
+    most = _int(env.get("TORCHELASTIC_MAX_RESTARTS"))
+    return 1 + requeues * (1 + (_MOST_RESTARTS if most is None else most)) + restarts
+
+
+def _launcher(rank: bytes) -> int:
+    """Return the process that started the ranks, above whatever stands around this one alone.
+
+    A shell or ``carbonlens run`` around a rank has the rank's variable in its own
+    environment, which is looked at for that alone. What was forked from the launcher and
+    runs nothing else, as a subshell, is taken for the launcher.
+
+    Args:
+        rank: The variable that states the rank, as it stands in an environment.
+    """
+    pid = os.getppid()
+    while pid > 1 and rank in _text(pid, "environ").split(b"\0"):
+        pid = _parent(pid)
+    while pid > 1 and _program(pid) is not None and _program(pid) == _program(_parent(pid)):
+        pid = _parent(pid)
+    # The first process of a machine starts everything, and adopts what others started.
+    return 0 if pid == 1 and _text(1, "comm").strip() in _INITS else pid
+
+
+def _program(pid: int) -> tuple[bytes, bytes] | None:
+    """Return arguments and environment, which a process shares with what it forks; ``None`` if hidden."""
+    command, environ = _text(pid, "cmdline"), _text(pid, "environ")
+    return (command, environ) if command and environ else None
+
+
+def _parent(pid: int) -> int:
+    fields = stat_fields(pid)
+    return 0 if fields is None else int(fields[1])
+
+
+def _text(pid: int, name: str) -> bytes:
+    try:
+        return (_PROC / str(pid) / name).read_bytes()
+    except OSError:
+        return b""
 
 
 def launched_by(pid: int) -> str | None:
@@ -77,12 +128,12 @@ def launched_by(pid: int) -> str | None:
     return None if start is None else _hashed("launcher", this_host().host_id, str(pid), str(start))
 
 
-def _place(env: Mapping[str, str]) -> tuple[int | None, int | None, int | None]:
-    """Return the rank, the number of ranks, and of those on this node, as far as told."""
+def _place(env: Mapping[str, str]) -> tuple[str, int | None, int | None, int | None]:
+    """Return the rank's variable, the rank, the ranks in all, and those on this node, as far as told."""
     for rank, ranks, on_node in _RANKS:
         if ranks in env:
-            return _int(env.get(rank)), _int(env.get(ranks)), _int(env.get(on_node))
-    return _int(env.get("SLURM_PROCID")), None, None
+            return rank, _int(env.get(rank)), _int(env.get(ranks)), _int(env.get(on_node))
+    return "SLURM_PROCID", _int(env.get("SLURM_PROCID")), None, None
 
 
 def _stated(env: Mapping[str, str]) -> str | None:

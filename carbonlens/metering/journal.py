@@ -28,7 +28,7 @@ from carbonlens.domain.decoding import json_decoder
 from carbonlens.domain.execution import ProviderTime
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.latency import Latency
-from carbonlens.domain.run import Quality, Run
+from carbonlens.domain.run import DeviceConditions, Quality, Run
 from carbonlens.domain.tokens import Tokens, units_of
 from carbonlens.metering.host import process_start_ticks, this_host
 from carbonlens.metering.phases import PhaseMark
@@ -115,6 +115,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True, tag="sample", omit_default
     sample: Sample
     facts: Facts | None = None
     phases: PhaseMark | None = None
+    devices: tuple[DeviceConditions, ...] = ()
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +125,7 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
         header: ``None`` when both copies are damaged.
         damaged: Lines that failed their checksum, the torn last one included.
         marks: Phases as they were noted, one entry a sample.
+        devices: How devices fared up to the last line that notes it: one a minute does.
     """
 
     header: Header | None
@@ -131,6 +133,7 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     facts: Facts
     damaged: int
     marks: tuple[PhaseMark | None, ...] = ()
+    devices: tuple[DeviceConditions, ...] = ()
 
 
 class JournalWriter:
@@ -348,6 +351,7 @@ def parse(lines: Iterable[bytes]) -> Journal:
     header: Header | None = None
     looks: list[tuple[Sample, PhaseMark | None]] = []
     facts = Facts()
+    devices: tuple[DeviceConditions, ...] = ()
     damaged = 0
     for line in lines:
         if not line:
@@ -360,9 +364,10 @@ def parse(lines: Iterable[bytes]) -> Journal:
         else:
             looks.append((record.sample, record.phases))
             facts = record.facts or facts
+            devices = record.devices or devices
     looks.sort(key=lambda look: look[0].t_us)
     samples, marks = (tuple(each) for each in zip(*looks, strict=True)) if looks else ((), ())
-    return Journal(header=header, samples=samples, facts=facts, damaged=damaged, marks=marks)
+    return Journal(header=header, samples=samples, facts=facts, damaged=damaged, marks=marks, devices=devices)
 
 
 @cache

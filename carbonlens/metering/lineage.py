@@ -42,6 +42,8 @@ class Lineage:
         """Start without an open run."""
         self._lock = threading.Lock()
         self._open: dict[str, _Open] = {}
+        self._left: dict[str, str | None] = {}
+        """What was around a run that another context than its own has closed."""
         self._forked_in = self._outside = forked_in
 
     def parent(self) -> str | None:
@@ -53,6 +55,8 @@ class Lineage:
         """
         own = _context.get()
         with self._lock:
+            while own is not None and own in self._left:
+                own = self._left[own]
             if own is not None and own in self._open:
                 return own
             if threading.current_thread() is not threading.main_thread():
@@ -91,6 +95,9 @@ class Lineage:
             if not self._open:
                 # The next run asks the environment anew: the program may have changed it.
                 self._outside = self._forked_in
+                self._left.clear()
+            elif _context.get() != run_id:
+                self._left[run_id] = entry.outer
         if _context.get() == run_id:
             _context.set(entry.outer)
         return entry.overlapped

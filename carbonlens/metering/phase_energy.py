@@ -78,11 +78,14 @@ class Stretches:
 
     Args:
         infos: The sensors, in the order of each sample's values.
+        run: The run's own tally, which takes each look before it is taken here: it tells
+            what came before the first phase. Without it every look is tallied here.
     """
 
-    def __init__(self, infos: Sequence[SensorInfo]) -> None:
+    def __init__(self, infos: Sequence[SensorInfo], run: Tally | None = None) -> None:
         """Start where the run does."""
         self.infos = tuple(infos)
+        self._run = run
         self.sums: dict[str, PhaseSum] = {}
         self.last: str | None = None
         self._since_us = 0
@@ -97,7 +100,8 @@ class Stretches:
         Args:
             sample: What it saw.
             mark: How the phases stood with it, where that was noted.
-            in_use: Whether there was a phase by now; without one little is done.
+            in_use: Whether there was a phase by now; before the first one the run's own
+                tally does for both.
         """
         skew = sample.skew_us or ()
         rows = [
@@ -105,18 +109,22 @@ class Stretches:
             for place, told in enumerate(sample.values)
             if told is None or told
         ]
-        if in_use:
+        # What was begun goes on: a killed run's journal tells no more than marks and looks.
+        if in_use or mark is not None or self._run is None:
             self._tallied(rows)
         if mark is not None:
             self._mark = (sample.t_us, mark)
             if mark.ends:
                 self._end(sample.t_us, mark)
                 self._first = self._beginning(sample.t_us, rows)
-        elif not self._first:
-            self._first = rows
         self._latest.update((row[0], row) for row in rows if row[2] is not None)
 
     def _tallied(self, rows: Sequence[_Row]) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            # The first stretch begins with the run.
+            self._tally = run.twin()
+            return
         tally = self._tally
         if tally is None:
             tally = self._tally = Tally(self.infos, age_us=self._since_us)

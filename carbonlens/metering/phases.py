@@ -19,6 +19,7 @@ from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import US_PER_S
 from carbonlens.metering.findings import record_ignored
+from carbonlens.metering.locks import LOCK_WAIT_S, patiently
 from carbonlens.metering.sensors import SensorInfo
 from carbonlens.metering.wording import plain, unfit
 
@@ -40,7 +41,6 @@ _PENDING_US: Final = 50_000
 
 MOST_NAMES: Final = 100
 _LONGEST_NAME: Final = 80
-_LOCK_WAIT_S: Final = 0.05
 
 
 class Piece(msgspec.Struct, frozen=True, array_like=True):
@@ -61,6 +61,7 @@ class PhaseMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         pieces: Whose lengths sum to the time from ``since_us`` to the look.
         units: All units counted in the run so far.
         ends: Whether the stretch ends here, and the next begins.
+        findings: What must be said of phases by now, where that is new.
     """
 
     since_us: int
@@ -68,6 +69,7 @@ class PhaseMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pieces: tuple[Piece, ...]
     units: Decimal | None = None
     ends: bool = False
+    findings: tuple[Finding, ...] = ()
 
 
 class Level:
@@ -124,7 +126,9 @@ class Phases:
         self._units = Decimal(0)
         self._changed = False
         self._unread = 0
+        self._waits = False
         self._notes: dict[str, Finding] = {}
+        self._told: tuple[Finding, ...] = ()
         self.in_use = False
 
     def begin(self, name: object) -> Level | None:
@@ -133,27 +137,19 @@ class Phases:
         if known is None:
             return None
         level = Level(known)
-        held = self._lock.acquire(timeout=_LOCK_WAIT_S)
-        try:
+        with patiently(self._lock):
             self._levels.append(level)
             self._account(known).entries += 1
-        finally:
-            if held:
-                self._lock.release()
         return level
 
     def end(self, level: Level) -> None:
         """Leave a phase; the one around it goes on."""
-        held = self._lock.acquire(timeout=_LOCK_WAIT_S)
-        try:
+        with patiently(self._lock):
             if level not in self._levels:
                 return
             if self._levels[-1] is not level:
                 self._notes["overlap"] = overlapped(level.own or "")
             self._levels.remove(level)
-        finally:
-            if held:
-                self._lock.release()
 
     def say(self, name: object) -> None:
         """Go on in a phase until the next is said, or the ``with`` block around ends.
@@ -164,15 +160,11 @@ class Phases:
         known = None if name is None else self._known(name)
         if name is not None and known is None:
             return
-        held = self._lock.acquire(timeout=_LOCK_WAIT_S)
-        try:
+        with patiently(self._lock):
             top = self._levels[-1]
             if known is not None and top.name != known:
                 self._account(known).entries += 1
             top.said = known
-        finally:
-            if held:
-                self._lock.release()
 
     @property
     def is_settled(self) -> bool:
@@ -181,8 +173,21 @@ class Phases:
 
     def is_due(self, t_us: int) -> bool:
         """Tell whether a switch at this time is worth a look at the sensors."""
-        afford = self._cost_us <= ALLOWANCE_US + t_us * COST_SHARE
-        return afford and t_us - self._since_us >= self._least_us and self._looks < _BURST + t_us / US_PER_S
+        afford = self._spare_us(t_us) >= 0 and self._looks < _BURST + t_us / US_PER_S
+        return afford and t_us - self._since_us >= self._least_us
+
+    def _spare_us(self, t_us: int) -> float:
+        return ALLOWANCE_US + t_us * COST_SHARE - self._cost_us
+
+    def wait_s(self, t_us: int) -> float:
+        """Return how long a look at a switch may wait for the sensors to be free.
+
+        One switch waits at a time, and none after one that waited in vain until a look was
+        taken again: a driver that hangs costs one wait, however many switches follow.
+        """
+        with patiently(self._lock):
+            waits, self._waits = self._waits, True
+        return 0.0 if waits else min(max(self._spare_us(t_us), 0.0) / US_PER_S, LOCK_WAIT_S)
 
     def is_pending(self, t_us: int) -> bool:
         """Tell whether a switch had no look, and one would be worth it by now."""
@@ -192,16 +197,18 @@ class Phases:
     @property
     def is_changed(self) -> bool:
         """Whether there is something that no look has noted yet."""
-        return self._changed or not self.is_settled
+        return self._changed or not self.is_settled or self.findings() != self._told
 
     def looked(self, cost_us: float) -> None:
         """Take what a look at a switch cost."""
         self._looks += 1
         self._cost_us += cost_us
+        self._waits = False
 
-    def could_not_look(self) -> None:
-        """Take that a switch should have had a look, and had none."""
+    def could_not_look(self, cost_us: float = 0.0) -> None:
+        """Take that a switch should have had a look, and had none, and what waiting for it cost."""
         self._unread += 1
+        self._cost_us += cost_us
 
     def settle(self, t_us: int, units: Decimal | None) -> None:
         """Have the phase that was said last count from now on.
@@ -210,12 +217,8 @@ class Phases:
             t_us: Microseconds since the run's start.
             units: All that were counted so far.
         """
-        held = self._lock.acquire(timeout=_LOCK_WAIT_S)
-        try:
+        with patiently(self._lock):
             self._settle(t_us, units)
-        finally:
-            if held:
-                self._lock.release()
 
     def _settle(self, t_us: int, units: Decimal | None) -> None:
         account = self._account(self._now)
@@ -236,17 +239,15 @@ class Phases:
             units: All that were counted so far.
             ends: Whether the stretch ends with this look.
         """
-        if not self.in_use or not (ends or self.is_changed):
+        # Of a run that has no phase it is noted why a name was none.
+        if not (self.in_use or self._notes) or not (ends or self.is_changed):
             return None
-        held = self._lock.acquire(timeout=_LOCK_WAIT_S)
-        try:
+        with patiently(self._lock):
             return self._marked(t_us, units, ends=ends)
-        finally:
-            if held:
-                self._lock.release()
 
     def _marked(self, t_us: int, units: Decimal | None, *, ends: bool) -> PhaseMark:
         self._settle(t_us, units)
+        notes = self.findings()
         mark = PhaseMark(
             since_us=self._since_us,
             now=self._now,
@@ -257,8 +258,9 @@ class Phases:
             ),
             units=units,
             ends=ends,
+            findings=notes if notes != self._told else (),
         )
-        self._changed = False
+        self._changed, self._told = False, notes
         if ends:
             self._since_us = t_us
             self._accounts = {}

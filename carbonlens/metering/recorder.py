@@ -7,8 +7,8 @@ evaluation that gave no number after ten hours of training must not end the job.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from decimal import Decimal
 from typing import SupportsFloat, SupportsInt
 
@@ -21,6 +21,7 @@ from carbonlens.domain.run import Quality
 from carbonlens.domain.tokens import Tokens
 from carbonlens.metering import findings
 from carbonlens.metering.journal import Facts
+from carbonlens.metering.locks import patiently
 from carbonlens.metering.wording import UnfitValueError, plain, unfit
 from carbonlens.signals.latency import LatencyCollector
 
@@ -28,10 +29,10 @@ StoreOutcomes = Callable[[tuple[int, ...]], str | None]
 """Keeps per-example outcomes and returns their hash; ``None`` when that failed."""
 
 _INT64 = 2**63
-_OUTCOMES = "a list of 0 and 1 (a score is a value)"
+_MOST = Decimal(10) ** 26
+"""Of a figure, exclusive: the ledger's decimals have 38 digits, 12 of them behind the point."""
 
-_LOCK_WAIT_S = 0.05
-"""The longest that reading what was recorded waits for whoever is recording."""
+_OUTCOMES = "a list of 0 and 1 (a score is a value)"
 
 
 class Recorder:
@@ -70,7 +71,7 @@ class Recorder:
             if more < 0:
                 raise UnfitValueError("a negative number was given")
             with self._lock:
-                self._units = (self._units or Decimal(0)) + more
+                self._units = _bounded((self._units or Decimal(0)) + more)
                 self.version += 1
         except Exception as error:  # noqa: BLE001  # law 8: whatever the user's number raises is no number
             self._ignored("units", n, error, "a number, 0 or more,")
@@ -98,9 +99,11 @@ class Recorder:
             if value is None and kept:
                 value = sum(kept) / len(kept)
             given = ("value", value, "a finite number")
-            figure = None if value is None else float(decimal_of(value))
-            given = ("n", n, "a whole number")
-            examples = whole_of(n) if n is not None else (len(kept) if kept is not None else None)
+            figure = None if value is None else float(_bounded(decimal_of(value)))
+            given = ("n", n, "a whole number, 1 or more,")
+            examples = whole_of(n) if n is not None else (len(kept) if kept else None)
+            if examples is not None and examples < 1:
+                raise UnfitValueError("a number of examples below 1 was given")
             given = ("higher_is_better", higher_is_better, "True, False or None")
             better = None if higher_is_better is None else bool(higher_is_better)
             quality = Quality(name=plain(name), value=figure, n=examples, higher_is_better=better)
@@ -200,18 +203,25 @@ class Recorder:
         """
         self._before_look.append(work)
 
+    def forget(self, *works: Callable[[], None]) -> None:
+        """Take back work given to ``at_end`` or ``before_look``: a program may open much that ends early."""
+        for kept in (self._at_end, self._before_look):
+            for work in works:
+                with suppress(ValueError):
+                    kept.remove(work)
+
     def facts(self) -> Facts:
         """Return what was recorded so far, cheaply: without sorting latencies."""
-        for work in self._before_look:
+        for work in tuple(self._before_look):
             work()
-        with self._patiently():
+        with patiently(self._lock):
             return self._facts(tuple(self._quality.values()), exact=False)
 
     def final_facts(self, store_outcomes: StoreOutcomes) -> Facts:
         """Return all that was recorded, with exact percentiles and stored outcomes."""
-        for work in self._at_end:
+        for work in tuple(self._at_end):
             work()
-        with self._patiently():
+        with patiently(self._lock):
             quality = tuple(
                 msgspec.structs.replace(q, outcomes_sha256=store_outcomes(self._outcomes[q.name]))
                 if q.name in self._outcomes
@@ -219,16 +229,6 @@ class Recorder:
                 for q in self._quality.values()
             )
             return self._facts(quality, exact=True)
-
-    @contextmanager
-    def _patiently(self) -> Iterator[None]:
-        """Hold the lock, or go on without it where its holder was interrupted by a signal for good."""
-        held = self._lock.acquire(timeout=_LOCK_WAIT_S)
-        try:
-            yield
-        finally:
-            if held:
-                self._lock.release()
 
     def _facts(self, quality: tuple[Quality, ...], *, exact: bool) -> Facts:
         return Facts(
@@ -277,6 +277,17 @@ def whole_of(number: SupportsInt) -> int:
     if not -_INT64 <= whole < _INT64:
         raise UnfitValueError("a number that does not fit into 64 bits was given")
     return whole
+
+
+def _bounded(value: Decimal) -> Decimal:
+    """Return a figure that the ledger can hold.
+
+    Raises:
+        ValueError: If it is too large.
+    """
+    if abs(value) >= _MOST:
+        raise UnfitValueError("a number with more than 26 digits before the point was given")
+    return value
 
 
 def decimal_of(number: SupportsFloat) -> Decimal:

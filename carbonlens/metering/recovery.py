@@ -230,7 +230,11 @@ def recovered_run(header: Header, journal: Journal) -> Run:
     if any(journal.marks):
         stretches = replayed(header.sensors, journal.samples, journal.marks)
         stretches.finish(window_us, journal.facts.units)
-        run = with_phases(run, stretches, sealed, was_killed=True)
+        said = [mark.findings for mark in journal.marks if mark is not None and mark.findings]
+        run = with_phases(run, stretches, sealed, said[-1] if said else (), was_killed=True)
+    if run.conditions is not None and journal.devices:
+        conditions = msgspec.structs.replace(run.conditions, devices=journal.devices)
+        run = msgspec.structs.replace(run, conditions=conditions)
     energy = tuple(
         msgspec.structs.replace(r, state="unbounded") if r.state == "known" else r for r in run.energy
     )

@@ -19,7 +19,7 @@ from carbonlens.metering import findings
 from carbonlens.metering.deposit import UNENCODABLE, Deposit, deposit, deposit_outcomes
 from carbonlens.metering.devices.conditions import Fared, Surroundings
 from carbonlens.metering.ending import process_ending
-from carbonlens.metering.host_watch import HostWatch
+from carbonlens.metering.host_watch import HostFigures, HostWatch
 from carbonlens.metering.journal import Header, JournalWriter, Look, this_writer
 from carbonlens.metering.looking import Looking, Seen
 from carbonlens.metering.phase_energy import Stretches, with_phases
@@ -27,7 +27,7 @@ from carbonlens.metering.phases import PhaseMark, Phases
 from carbonlens.metering.recorder import Recorder
 from carbonlens.metering.records import one_line, sealed_run
 from carbonlens.metering.sampler import process_sampler
-from carbonlens.metering.sealing import Sample, seal_tally
+from carbonlens.metering.sealing import Sample, Sealed, seal_tally
 from carbonlens.metering.sensors import Sensor
 from carbonlens.metering.sensors.discovery import Watch
 from carbonlens.metering.tally import Tally
@@ -76,9 +76,10 @@ class Session:
         self._lock = threading.Lock()
         self._tally = Tally(self._infos)
         self.phases = Phases(self._infos)
-        self._stretches = Stretches(self._infos)
+        self._stretches = Stretches(self._infos, self._tally)
         self._last_us: int | None = None
         self._host = HostWatch(of_children=watch.of_children)
+        self._host_figures: HostFigures | None = None
         self.reads_power, self.is_easy = self._looking.reads_power, self._looking.is_easy
         self._journal: JournalWriter | None = None
         self._journalled = 0
@@ -131,7 +132,7 @@ class Session:
         if self.is_ours and self._lock.acquire(timeout=_LOCK_WAIT_S):
             try:
                 if self._open and self.phases.is_pending(self._now_us()):
-                    self._look_at_switch()
+                    self._look_at_switch(time.monotonic_ns())
                 elif self._open:
                     self._glance()
                 self._surroundings.between()
@@ -183,19 +184,19 @@ class Session:
 
     def _look_here(self) -> None:
         """Look at a switch in the user's thread, where the sampler is not at it."""
-        if not self._lock.acquire(timeout=_LOCK_WAIT_S):
-            self.phases.could_not_look()
+        begin_ns = time.monotonic_ns()
+        if not self._lock.acquire(timeout=self.phases.wait_s(self._now_us())):
+            self.phases.could_not_look((time.monotonic_ns() - begin_ns) / 1000)
             return
         try:
             if self._open:
-                self._look_at_switch()
+                self._look_at_switch(begin_ns)
         finally:
             if self._sensors_wait:
                 self._close_sensors()
             self._lock.release()
 
-    def _look_at_switch(self) -> None:
-        begin_ns = time.monotonic_ns()
+    def _look_at_switch(self, begin_ns: int) -> None:
         try:
             self._look(ends=True)
         except Exception:  # noqa: BLE001  # law 8: the switch counts, and that nothing was read is said
@@ -204,6 +205,23 @@ class Session:
 
     def _now_us(self) -> int:
         return (time.monotonic_ns() - self._start_ns) // 1000
+
+    def so_far(self) -> Sealed | None:
+        """Return what there would be if the run ended at its last look; ``None`` before the second one.
+
+        Nothing is read, and the session goes on as if nobody had asked: its tally is copied
+        and the copy sealed, by the same rules as at the end.
+        """
+        window_us = self._last_us
+        if not window_us or not self._open:
+            return None
+        return seal_tally(
+            self._tally,
+            start_us=self.run.start_us or 0,
+            window_us=window_us,
+            unmeasured=self._unmeasured,
+            goes_on=True,
+        )
 
     def finish(
         self,
@@ -219,6 +237,23 @@ class Session:
             error: What it ended with; shortened to one line.
             exit_code: Of the process, where there was one.
         """
+        self.end()
+        kept = False
+        try:
+            self.run = self._traced(self._sealed_run(status, error, exit_code))
+            stored = deposit(self.run, self._ledger)
+            self.run = stored.run
+            kept = stored.ledger is not None
+        finally:
+            if self._journal is not None:
+                # A run that lies in no ledger keeps its journal, to be recovered later.
+                (self._journal.discard if kept else self._journal.close)()
+        return stored
+
+    def end(self) -> None:
+        """Take the last readings: what happens from now until ``finish`` is no part of the window."""
+        if self._host_figures is not None:
+            return
         locked = self._lock.acquire(timeout=_LOCK_WAIT_S)
         try:
             if self._open:
@@ -236,17 +271,8 @@ class Session:
             if locked:
                 self._lock.release()
         process_sampler().remove(self)
-        kept = False
-        try:
-            self.run = self._traced(self._sealed_run(status, error, exit_code))
-            stored = deposit(self.run, self._ledger)
-            self.run = stored.run
-            kept = stored.ledger is not None
-        finally:
-            if self._journal is not None:
-                # A run that lies in no ledger keeps its journal, to be recovered later.
-                (self._journal.discard if kept else self._journal.close)()
-        return stored
+        # Before the facts, whose figures of a large model take time and memory that are not the window's.
+        self._host_figures = self._host.figures()
 
     def _said_of_sensors(self) -> list[Finding]:
         """Return what the sensors themselves have to say, before they are closed."""
@@ -299,7 +325,8 @@ class Session:
         version = self.recorder.version
         facts = self.recorder.facts() if version != self._journalled else None
         try:
-            journal.append(Look(sample=sample, facts=facts, phases=mark))
+            devices = self._surroundings.to_note(sample.t_us)
+            journal.append(Look(sample=sample, facts=facts, phases=mark, devices=devices))
             self._journalled = version
         except (OSError, *UNENCODABLE) as error:
             self._journal_broke(error)
@@ -356,8 +383,7 @@ class Session:
             unmeasured=self._unmeasured,
             hardware=self.run.hardware,
         )
-        # Before the facts, whose figures of a large model take time and memory that are not the window's.
-        host = self._host.figures()
+        host = self._host_figures or self._host.figures()
         facts = self.recorder.final_facts(lambda o: deposit_outcomes(o, self._ledger))
         run = sealed_run(self.run, facts, sealed, window_us, status, self._notes)
         self._stretches.finish(window_us, self.recorder.units)

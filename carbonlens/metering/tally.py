@@ -330,9 +330,16 @@ class Tally:
         Args:
             window_us: Time of the last look.
         """
-        with self._lock:
-            twins = [[twin_of(channel) for channel in channels] for channels in self._channels]
+        twins = self.twin()._channels
         return tuple(tuple(up_to_now(c.finish(window_us), window_us) for c in found) for found in twins)
+
+    def twin(self) -> Tally:
+        """Return a copy as it stands, which goes on apart from this one."""
+        twin = Tally(())
+        twin.infos = self.infos
+        with self._lock:
+            twin._channels = [[twin_of(channel) for channel in channels] for channels in self._channels]
+        return twin
 
     def describe(self, sensor: int, info: SensorInfo) -> None:
         """Take a sensor's description anew: it may have learnt how often its value changes.

@@ -10,6 +10,7 @@ import msgspec
 
 from carbonlens.domain.estimate import Estimate, add, unknown
 from carbonlens.domain.run import Run
+from carbonlens.domain.tokens import units_of
 from carbonlens.domain.units import US_PER_S
 from carbonlens.reporting import format as fmt
 
@@ -20,6 +21,8 @@ class PhaseLine(msgspec.Struct, frozen=True, kw_only=True):
     """One phase, or without a name what lies in none.
 
     Attributes:
+        units: Functional units done in it; ``None`` where none were counted, or where tokens are
+            the units: those are known of the run as a whole.
         share: Percent of the run's energy, to one decimal; the shares of all lines sum to
             100.0. ``None`` where an energy is not known or is a bound.
     """
@@ -64,10 +67,16 @@ def _rest(run: Run) -> list[PhaseLine]:
     if energy.state == "unknown" or energy.value is None or energy.value <= 0:
         energy = unknown("J")
     told = [p.units for p in run.phases if p.units is not None]
-    units = None if run.units is None else run.units - sum(told, Decimal(0))
+    units = None if run.units is None or _are_tokens(run) else run.units - sum(told, Decimal(0))
     return [
         PhaseLine(name=None, entries=None, duration_s=seconds, energy=energy, units=units or None, share=None)
     ]
+
+
+def _are_tokens(run: Run) -> bool:
+    """Tell whether a run's units are its tokens, which are counted for it as a whole: none is the rest's."""
+    counted = units_of(run.tokens, run.unit)
+    return counted is not None and counted == run.units and all(p.units is None for p in run.phases)
 
 
 def _shares(energies: Sequence[Estimate], total: Estimate) -> Sequence[float | None]:

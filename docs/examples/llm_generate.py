@@ -165,7 +165,7 @@ def fitted(ledger: Path, subject: Subject) -> str:
     for prompt, new in FIT_SHAPES:
         ids = torch.randint(3, 200, (1, prompt), generator=torch.Generator().manual_seed(prompt))
         inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-        runs.append(measured(ledger, f"fit-{prompt}-{new}", subject.model, inputs, new))
+        runs.append(measured(ledger, "fit", subject.model, inputs, new))
     fit = fit_tokens(runs)
     told = [fmt.energy(e) for e in (fit.per_prompt, fit.per_decoded)]
     lines = [

@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from carbonlens.accounting.allocation import allocate
-from carbonlens.accounting.job_runs import billed, job_runs
+from carbonlens.accounting.job_runs import billed, job_runs, wholes
 from tests.accounting.device_runs import gpu, run
 
 
@@ -56,3 +57,42 @@ def test_a_device_that_all_ranks_read_is_billed_once(ranks, joules):
     runs = [run(str(n), (0, 100), gpu(joules), job_id="j", rank=n) for n in range(ranks)]
     (job,) = job_runs(runs)
     assert billed(job, allocate(runs)).value == pytest.approx(joules)
+
+
+def test_ranks_inside_a_run_of_their_own_each_belong_together():
+    """``srun carbonlens run -- python train.py``, where train.py tracks a step itself."""
+    outer = [run(f"outer{k}", (0, 10), job_id="j", rank=k, step="train") for k in (0, 1)]
+    inner = [
+        run(f"inner{k}", (1, 9), job_id="j", rank=k, step="train", parent_run_id=f"outer{k}") for k in (0, 1)
+    ]
+    found = job_runs([part for pair in zip(outer, inner, strict=True) for part in pair])
+    assert ids(found) == [["outer0", "outer1"], ["inner0", "inner1"]]
+
+
+def test_runs_inside_two_runs_around_all_ranks_are_two():
+    inner = [
+        run(f"{outer}{k}", (0, 9), job_id="j", rank=k, parent_run_id=outer) for k in (0, 1) for outer in "ab"
+    ]
+    assert ids(job_runs(inner)) == [["a0", "a1"], ["b0", "b1"]]
+
+
+def test_a_rank_that_states_no_unit_is_part_of_its_job_whose_units_are_unknown():
+    pair = [
+        run("a", (0, 1), job_id="j", rank=0, unit="image", units=8),
+        run("b", (0, 1), job_id="j", rank=1, units=8),
+    ]
+    (job,) = job_runs(pair)
+    assert job.units is None
+    (job,) = job_runs([pair[0], replace(pair[1], unit="image")])
+    assert job.units == 16
+
+
+def test_every_run_is_in_one_whole_in_the_order_given():
+    runs = [
+        run("x", (0, 1)),
+        run("a1", (0, 1), job_id="j", rank=1),
+        run("y", (0, 1), job_id="j"),
+        run("a0", (0, 1), job_id="j", rank=0),
+    ]
+    assert [[r.run_id for r in w] for w in wholes(runs)] == [["x"], ["a0", "a1"], ["y"]]
+    assert wholes([]) == []

@@ -139,3 +139,11 @@ def test_the_energys_own_error_widens_the_split_in_quadrature():
     ratio, both = (split_by_time(e, 1.0, 4.0)[0] for e in (exact, wide))
     wanted = math.hypot(math.log(ratio.high / 20), 1.959964 * 0.1)
     assert math.log(both.high / 20) == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize(("prompt", "cached"), [(100, 0), (100, None), (None, None), (100, 100)])
+def test_prompts_that_took_no_time_cost_an_unknown_energy_unless_a_cache_held_them(prompt, cached):
+    tokens = Tokens(requests=1, prompt=prompt, cached=cached, output=20, prefill_s=0.0, decode_s=1.0)
+    figures = token_figures(run_of(tokens))
+    is_none = prompt == cached == 100
+    assert (figures.prefill.value, figures.per_prompt.value) == (0.0 if is_none else None, None)

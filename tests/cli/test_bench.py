@@ -26,6 +26,12 @@ def light(data=b"x" * 2000):
 def data():
     return b"y" * 2000
 
+def long():
+    with open("long", "a") as stream:
+        stream.write("x")
+    time.sleep(1.2)
+    return b"y" * 2000
+
 def quality(*_):
     return {"accuracy": {"outcomes": [1] * 95 + [0] * 5}}
 
@@ -91,6 +97,23 @@ def test_functions_with_effort_quality_and_gate(shell, folder):
     assert (step["step"], step["verdict"], step["decision"]) == ("light", "better", "adopt")
     assert step["gates"][0]["outcome"] == "pass"
     assert found["comparison"]["break_even"]
+
+
+@pytest.mark.slow
+def test_a_long_effort_is_done_once_and_the_process_that_is_kept_is_told(shell, folder):
+    spec = folder / "bench.toml"
+    spec.write_text(
+        HEAD
+        + variant("heavy", callable="work:heavy", prepare="work:long")
+        + variant("light", callable="work:light", prepare="work:long")
+    )
+    found = shell.json("bench", spec)
+    assert (folder / "long").read_text() == "xx"
+    assert found["in_one_process"] == ["heavy", "light"]
+    assert "CL188" in [f["code"] for f in found["comparison"]["findings"]]
+    printed = shell("bench", spec, "--resume").stdout.splitlines()
+    assert "CL188 info: one process for all rounds of heavy, light" in printed
+    assert (folder / "long").read_text() == "xxxx"
 
 
 def test_a_variant_that_fails_its_gate_is_not_adopted(shell, folder):
@@ -283,3 +306,11 @@ def test_a_wrong_request_is_refused_before_any_work(shell, arguments, said):
     done = shell("bench", *arguments, code=3 if arguments == ["none.toml"] else 2)
     assert said in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("how", [(), ("--json",)])
+def test_candidates_that_all_fail_are_named_and_end_it_with_3(shell, how):
+    broken = python("raise SystemExit(9)")
+    done = shell("bench", "--baseline", "true", "--candidate", broken, "--units", 1, *how, code=3)
+    assert "every candidate failed" in done.stderr
+    assert "exit code 9" in done.stderr

@@ -7,6 +7,7 @@ import pytest
 
 from carbonlens.domain.phase import Phase
 from carbonlens.domain.run import Reading, Run
+from carbonlens.domain.tokens import Tokens
 from carbonlens.ledger.store import Ledger
 from carbonlens.reporting.run_phases import phase_lines
 
@@ -121,3 +122,19 @@ def test_json_has_them(shell, written):
     assert told[2]["units"] == 8000.0
     assert told[3]["energy"]["value"] is None
     assert shell.json("runs")["runs"][0]["phases"] == told
+
+
+@pytest.mark.parametrize("unit", ["output token", "prompt token"])
+def test_tokens_that_are_the_units_are_of_no_phase_and_not_of_the_rest(unit):
+    run = Run(
+        run_id="t",
+        duration_s=10.0,
+        unit=unit,
+        units=Decimal(30),
+        tokens=Tokens(prompt=30, output=30),
+        energy=(energy(100),),
+        phases=(phase("steady", 8.0, 90),),
+    )
+    assert [line.units for line in phase_lines(run)] == [None, None]
+    counted = msgspec.structs.replace(run, tokens=None)
+    assert [line.units for line in phase_lines(counted)] == [None, Decimal(30)]

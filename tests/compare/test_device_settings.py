@@ -83,3 +83,34 @@ def test_runs_that_tell_nothing_of_devices_are_compared_as_before():
     result = compare_study(STUDY, found, Vector(), {})
     assert result.steps[0].verdict == "better"
     assert told(result, "CL169") == told(result, "CL170") == []
+
+
+def on_hosts(settings, places):
+    """Compare steps measured on machines that each have a ``package-0`` with settings of its own."""
+    found = []
+    for step, level in (("a", 1.0), ("b", 0.5)):
+        for number, one in enumerate(rounds(step, [x * level for x in [*SEVEN, 1.0]])):
+            host = places[step][number % len(places[step])]
+            seen = DeviceConditions(device="package-0", **settings[host])
+            found.append(replace(one, host_id=host, conditions=Conditions(wall_s=10.0, devices=(seen,))))
+    return compare_study(STUDY, found, Vector(), {})
+
+
+@pytest.mark.parametrize("field", ["power_cap_w", "clock_mhz", "temperature_c"])
+def test_devices_of_one_name_on_two_machines_are_two(field):
+    result = on_hosts({"h0": {field: 125.0}, "h1": {field: 200.0}}, {"a": ["h0", "h1"], "b": ["h1", "h0"]})
+    assert told(result, "CL169") == told(result, "CL170") == []
+    assert result.steps[0].verdict == "better"
+
+
+def test_a_cap_changed_on_one_of_two_machines_is_told_with_the_machine():
+    found = []
+    for step, level in (("a", 1.0), ("b", 0.5)):
+        for number, one in enumerate(rounds(step, [x * level for x in [*SEVEN, 1.0]])):
+            cap = 90.0 if (step, number) == ("b", 6) else 125.0
+            seen = DeviceConditions(device="package-0", power_cap_w=cap)
+            found.append(
+                replace(one, host_id=f"h{number % 2}", conditions=Conditions(wall_s=10.0, devices=(seen,)))
+            )
+    (finding,) = told(compare_study(STUDY, found, Vector(), {}), "CL170")
+    assert "package-0 of machine h0 was changed" in finding.message

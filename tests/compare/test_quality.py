@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carbonlens.compare.quality import independent_difference, loss, paired_difference, wilson
+from carbonlens.compare.quality import (
+    BARE,
+    _pooled,
+    independent_difference,
+    loss,
+    paired_difference,
+    wilson,
+    wilson_of,
+)
 from carbonlens.domain.run import Quality
 
 outcomes = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=60)
@@ -129,3 +137,13 @@ def test_the_unpaired_interval_covers():
 def test_what_is_no_proportion_has_no_interval(share, n):
     with pytest.raises(ValueError, match="a proportion lies between"):
         wilson(share, n)
+
+
+@pytest.mark.parametrize("n", [0, -1, -3])
+def test_an_impossible_count_from_elsewhere_is_as_a_bare_figure(n):
+    figure = Quality(name="acc", value=0.9, n=n, higher_is_better=True)
+    sound = Quality(name="acc", value=0.8, n=10, higher_is_better=True)
+    assert wilson_of(figure) is None
+    found, why = loss(sound, figure, {})
+    assert (found.bounds, why) == ((None, None), BARE)
+    assert _pooled(sound, [figure, sound]).n is None

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,3 +151,39 @@ def test_runs_of_differing_batches_are_said():
     mixed = runs()
     mixed[1] = run_of(20.48 * 8, 8 * 1024, 8, requests=8)
     assert "CL461" in {f.code for f in fit_tokens(mixed).findings}
+
+
+def changed(run, **how):
+    return msgspec.structs.replace(run, **how)
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "said"),
+    [
+        (
+            lambda run: [changed(run, run_id="x", status=s) for s in ("failed", "running", "recovered")],
+            "3 not",
+        ),
+        (lambda run: [run], "1 given twice"),
+        (lambda run: [changed(run, run_id="in"), changed(run, run_id="out", energy=())], None),
+    ],
+)
+def test_runs_that_would_spoil_the_fit_are_left_out_and_said(spoilt, said):
+    good = runs()
+    more = spoilt(good[1])
+    if said is None:  # the one around holds the joules of the one inside
+        more[0], said = changed(more[0], parent_run_id="out"), "1 around another"
+        good = [good[0], more[0], *good[2:]]
+        more = more[1:]
+    fit = fit_tokens([*good, *more])
+    assert fit.points == len(good)
+    assert fit.per_decoded.value == pytest.approx(0.3)
+    [finding] = [f for f in fit.findings if f.code == "CL462"]
+    assert said in finding.message
+
+
+def test_runs_of_several_steps_are_refused():
+    mixed = runs()
+    mixed[1] = changed(mixed[1], step="another model")
+    with pytest.raises(IncomparableError, match="step: None, another model"):
+        fit_tokens(mixed)

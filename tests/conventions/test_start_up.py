@@ -56,6 +56,24 @@ def test_help_loads_no_heavy_library():
     assert loaded(code).isdisjoint(HEAVY_FOR_HELP)
 
 
+ENTRY = (
+    "import sys, tempfile\n"
+    "sys.argv = ['carbonlens', *{arguments!r}]\n"
+    "from carbonlens.cli.main import main\n"
+    "try: main()\n"
+    "except SystemExit as end: assert not end.code, end.code"
+)
+
+
+def test_the_entry_loads_no_heavy_library_for_its_help():
+    assert loaded(ENTRY.format(arguments=["--help"])).isdisjoint(HEAVY_FOR_HELP)
+
+
+def test_a_plain_run_loads_only_core(tmp_path):
+    arguments = ["run", "--ledger", str(tmp_path), "--", sys.executable, "-c", "pass"]
+    assert loaded(ENTRY.format(arguments=arguments)).isdisjoint(set(HEAVY) - {"msgspec", "psutil", "pynvml"})
+
+
 def test_a_public_name_is_not_replaced_by_the_room_of_its_name():
     code = (
         "import carbonlens, carbonlens.compare.study, carbonlens.app.report\n"

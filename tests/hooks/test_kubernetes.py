@@ -87,3 +87,14 @@ def test_a_file_of_labels_may_be_empty_or_end_in_a_line_break(tmp_path, labels):
 def test_without_labels_the_command_runs_all_the_same(tmp_path):
     done = entrypoint(tmp_path, "echo", "hi", CARBONLENS_POD_LABELS=str(tmp_path / "none"))
     assert (done.returncode, done.stdout) == (0, "hi\n")
+
+
+@pytest.mark.parametrize("broken", ["no such program", "#!/bin/sh\nexit 1\n", "not executable"])
+def test_without_a_working_carbonlens_the_command_runs_unmeasured(tmp_path, broken):
+    command = tmp_path / "broken"
+    if broken != "no such program":
+        command.write_text(broken)
+        command.chmod(0o644 if broken == "not executable" else 0o755)
+    done = entrypoint(tmp_path, "sh", "-c", "echo hi; exit 7", CARBONLENS_COMMAND=str(command))
+    assert (done.returncode, done.stdout) == (7, "hi\n")
+    assert "unmeasured" in done.stderr

@@ -11,6 +11,7 @@ from carbonlens.accounting.allocation import allocate
 from carbonlens.metering.journal import read
 from tests.hooks.nodes import HOOKS, SLURM, Node, ended, killed
 from tests.instrument.wrapper import is_alive, wait_until
+from tests.metering.processes import runs as node_runs
 
 SCRIPTS = sorted([*HOOKS.rglob("*.sh"), SLURM / "node-record", SLURM / "job.sbatch"])
 
@@ -52,6 +53,20 @@ def test_shellcheck_has_nothing_to_say():
         pytest.skip("shellcheck is not installed")
     done = subprocess.run([tool, "-x", "-P", SLURM, *SCRIPTS], capture_output=True, text=True)
     assert done.stdout == ""
+
+
+@pytest.mark.slow
+def test_a_doctor_that_hangs_does_not_hold_the_job(node):
+    real = node.command.read_text()
+    for told in ("sleep 600", "trap '' TERM; while :; do sleep 1; done"):
+        node.command.write_text(f"#!/bin/sh\n[ $1 = doctor ] && {{ {told}; }}\nexit 1\n")
+        assert "within 5 s" in node.hook("node-record", "start").stderr
+        assert node.left() == []
+    # The next job asks again.
+    node.command.write_text(real)
+    node.start()
+    node.stop()
+    assert len(node.runs()) == 1
 
 
 @pytest.mark.slow
@@ -113,6 +128,18 @@ def test_a_second_prolog_keeps_the_window_and_jobs_have_their_own(node):
     assert is_alive(node.pid("43"))
     node.stop(job="43")
     assert sorted(r.job_id for r in node.runs()) == ["42", "43"]
+
+
+def test_prologs_at_the_same_time_open_one_window(node):
+    environ = node.environ(SLURM_JOB_ID="71")
+    calls = [
+        subprocess.Popen([SLURM / "node-record", "start"], env=environ, cwd=node.folder) for _ in range(3)
+    ]
+    assert [c.wait(60) for c in calls] == [0, 0, 0]
+    stopped = subprocess.run([SLURM / "node-record", "stop"], env=environ, cwd=node.folder, timeout=60)
+    assert stopped.returncode == 0
+    assert [r.tags["hook"] for r in node_runs(node.ledger)] == ["node"]
+    assert not list(node.state.glob("71*"))
 
 
 def test_an_epilog_without_a_prolog_does_nothing(node):

@@ -134,3 +134,11 @@ def test_a_file_that_grows_meanwhile_has_no_hash(tmp_path):
 
     with pytest.raises(UntoldError, match="changed while it was read"):
         artefact_files.read_file(file, Growing())
+
+
+def test_an_empty_path_is_not_the_working_folder(tmp_path, monkeypatch):
+    (tmp_path / "private").write_bytes(b"1")
+    monkeypatch.chdir(tmp_path)
+    found, notes = said("")
+    assert (found.bytes, found.sha256) == (None, None)
+    assert notes == ["CL140 input model: nothing is known of it (its path is empty)"]

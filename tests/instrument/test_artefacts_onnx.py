@@ -137,6 +137,45 @@ def test_shapes_scalars_and_limits_are_no_parameters():
     assert (looked(model).parameters, looked(model).macs) == (8, 8)
 
 
+def test_the_settings_of_a_quantized_lstm_are_no_parameters(tmp_path):
+    quantization = pytest.importorskip("onnxruntime.quantization")
+    made = np.random.default_rng(0)
+    weights = {n: made.normal(size=s).astype("f4") for n, s in (("w", (1, 80, 10)), ("r", (1, 80, 20)))}
+    node = helper.make_node("LSTM", ["x", "w", "r", "b", "n"], ["y"], hidden_size=20)
+    fixed = {**weights, "b": np.ones((1, 160), np.float32), "n": np.full(3, 5, np.int32)}
+    model = model_of([node], {"x": [5, 3, 10]}, {"y": [5, 1, 3, 20]}, fixed)
+    assert looked(model).parameters == 2560
+    plain = written(model, tmp_path / "lstm.onnx")
+    for per_channel in (False, True):
+        small = tmp_path / f"small{per_channel}.onnx"
+        quantization.quantize_dynamic(plain, small, per_channel=per_channel)
+        assert "DynamicQuantizeLSTM" in {n.op_type for n in onnx.load(small).graph.node}
+        assert looked(small).parameters == 2560
+
+
+def test_an_operator_whose_weights_are_kept_in_an_unknown_form_tells_none():
+    node = helper.make_node("QMoE", ["x", "w"], ["y"], domain="com.microsoft")
+    model = model_of([node], {"x": [1, 4]}, {"y": [1, 4]}, {"w": np.ones((4, 4), np.uint8)})
+    found, notes = said(model)
+    assert found.parameters is None
+    assert "QMoE" in str(notes)
+
+
+def test_constants_in_short_form_count_as_what_they_are():
+    nodes = [
+        helper.make_node("Constant", [], ["w"], value_floats=[1.0, 0.0, 2.0]),
+        helper.make_node("Constant", [], ["s"], value_float=2.0),
+        helper.make_node("Constant", [], ["i"], value_ints=[0, 1, 2]),
+        helper.make_node("Gather", ["table", "j"], ["g"]),
+        helper.make_node("Mul", ["x", "w"], ["h"]),
+        helper.make_node("Mul", ["h", "s"], ["y"]),
+    ]
+    fixed = {"table": np.ones((5, 2), np.float32), "j": np.array([0, 3, 4], np.int32)}
+    model = model_of(nodes, {"x": [3]}, {"y": [3]}, fixed)
+    found = looked(model)
+    assert (found.parameters, found.nonzeros) == (3 + 10, 2 + 10)
+
+
 def test_weights_in_constants_and_in_branches_count():
     constant = helper.make_node(
         "Constant", [], ["w"], value=numpy_helper.from_array(np.ones((4, 2), np.float32))
@@ -316,3 +355,24 @@ def nonzeros_of(path):
         zero = tensors.get(name.removesuffix("_quantized") + "_zero_point", np.array(0))
         total += int((values != (zero.reshape(-1, *[1] * (values.ndim - 1)) if zero.ndim else zero)).sum())
     return total
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "swapped"),
+    [
+        ([64, 2], [64, 8], ["transA"]),
+        ([2, 64], [8, 64], ["transB"]),
+        ([2, 3, 64], [3, 64, 8], ["transBatchA"]),
+        ([64, 3, 2], [3, 64, 8], ["transBatchA", "transA"]),
+        ([3, 2, 64], [64, 3, 8], ["transBatchB"]),
+        ([3, 2, 64], [8, 3, 64], ["transBatchB", "transB"]),
+    ],
+)
+@pytest.mark.parametrize("is_left_known", [True, False])
+def test_a_fused_product_of_swapped_sides_is_as_deep_as_before(left, right, swapped, is_left_known):
+    out = [2, 8] if len(left) == 2 else [3, 2, 8]
+    flags = dict.fromkeys(swapped, 1)
+    node = helper.make_node("FusedMatMul", ["x", "w"], ["y"], domain="com.microsoft", **flags)
+    sides = {"x": left if is_left_known else ["a"] * len(left), "w": right}
+    found = looked(model_of([node], sides, {"y": out}, {}, domains=["com.microsoft"]))
+    assert found.macs == int(np.prod(out)) * 64

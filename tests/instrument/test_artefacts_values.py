@@ -87,3 +87,12 @@ def test_looking_ends_when_its_time_is_up():
     found, (note,) = said(mlp(), torch.zeros(1, 64), limit_s=-1)
     assert (found.parameters, found.sha256) == (None, None)
     assert "for which the job had waited" in note
+
+
+def test_a_tensor_under_two_names_of_a_state_dict_is_stored_once():
+    tied = torch.nn.Sequential(torch.nn.Embedding(100, 10), torch.nn.Linear(10, 100, bias=False))
+    tied[1].weight = tied[0].weight
+    found = looked(tied.state_dict())
+    assert (found.parameters, found.bytes) == (1000, 4000)
+    assert looked({k: v.numpy() for k, v in tied.state_dict().items()}).bytes == 4000
+    assert looked({"a": torch.ones(6)[:3], "b": torch.ones(6)[3:]}).parameters == 6

@@ -1,13 +1,17 @@
 """A command's windows: how it is repeated, and what goes before them."""
 
+import os
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from carbonlens.domain.bench import Variant
 from carbonlens.domain.sources import Sources
+from carbonlens.errors import MeasurementError
 from carbonlens.instrument.bench_command import CommandArm
+from carbonlens.instrument.child import subreaper
 from carbonlens.instrument.window import Label, Place
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering.records import new_run
@@ -53,3 +57,36 @@ def test_a_window_holds_as_many_executions_as_fill_it(arm, tmp_path):
     run = arm.measure(3)
     assert marks(tmp_path) - before == arm._times == run.units
     assert (run.repeat, run.role) == (3, "variant")
+
+
+@pytest.mark.parametrize("leaves", ["sleep 61", "setsid sleep 61", "setsid sh -c 'trap  TERM; sleep 61; :'"])
+def test_what_an_execution_leaves_is_ended_and_named(tmp_path, leaves):
+    command = ("sh", "-c", f"{leaves} >/dev/null 2>&1 & echo $! >>{tmp_path / 'left'}; sleep 0.1")
+    variant = Variant(name="a", kind="command", command=command, units=1)
+    label = Label(step="a", study="s", role="variant", unit="call")
+    place = Place(ledger=str(tmp_path / "ledger"), sources=Sources())
+    with subreaper():
+        arm = CommandArm(variant, bench_of(("a", "b"), window_s=0.1), place, label, tmp_path)
+        run = arm.measure(1)
+    (finding,) = [f for f in run.findings if f.code == "CL163"]
+    assert "sleep" in finding.message
+    assert not [p for p in Path("/proc").glob("[0-9]*/cmdline") if b"sleep\x0061\0" in seen(p)]
+
+
+def seen(path):
+    try:
+        return path.read_bytes() if path.stat().st_uid == os.getuid() else b""
+    except OSError:
+        return b""
+
+
+@pytest.mark.parametrize(("end", "kept"), [("exit 9", "exit code 9"), ("kill -TERM $$", "signal 15")])
+def test_the_record_says_how_a_command_failed_and_nothing_of_its_own(tmp_path, end, kept):
+    variant = Variant(name="a", kind="command", command=("sh", "-c", f"echo private; {end}"), units=1)
+    place = Place(ledger=str(tmp_path / "ledger"), sources=Sources())
+    label = Label(step="a", study="s", role="variant", unit="call")
+    arm = CommandArm(variant, bench_of(("a", "b"), window_s=0.1), place, label, tmp_path)
+    with pytest.raises(MeasurementError, match="private"):
+        arm.measure(1)
+    (run,) = Ledger(tmp_path / "ledger").view().runs
+    assert (run.status, run.error) == ("failed", f"MeasurementError: {kept}")

@@ -20,12 +20,18 @@ def made():
     return "made"
 
 def slowly():
+    with open("prepared", "a") as stream:
+        stream.write("once ")
     time.sleep(1.3)
     return "made"
 
 def call(given="none"):
     with open("seen", "a") as stream:
         stream.write(f"{os.getpid()} {given}\\n")
+
+def sleeps(given):
+    call(given)
+    time.sleep(1.3)
 
 def fails_later(given=None):
     call()
@@ -80,11 +86,21 @@ def test_one_that_is_slow_to_be_ready_is_kept_and_that_is_said(arm_of, tmp_path)
     for number in (1, 2, 3, 4):
         arm.measure(number)
     assert not arm.is_renewed
-    assert len(processes(tmp_path)[0]) == 2
+    # Known by the first process already: a long effort is not done again to see it.
+    assert (len(processes(tmp_path)[0]), (tmp_path / "prepared").read_text()) == (1, "once ")
     result = BenchResult(rounds=4, ended="narrow_enough", in_one_process=("a",))
     (finding,) = _about(result, Pace())
     assert (finding.code, finding.severity) == ("CL188", "info")
     assert _about(BenchResult(rounds=10, ended="narrow_enough"), Pace()) == ()
+
+
+def test_one_that_is_slow_only_after_preparing_is_kept_from_the_second_on(arm_of, tmp_path):
+    arm = arm_of("sleeps")
+    for number in (1, 2, 3, 4):
+        arm.is_renewed = arm.is_renewed or number == 1  # whatever a busy machine made of preparing
+        arm.measure(number)
+    assert not arm.is_renewed
+    assert len(processes(tmp_path)[0]) == 2
 
 
 def test_a_fresh_process_that_fails_is_the_variants_failure(arm_of):

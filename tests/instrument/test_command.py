@@ -143,6 +143,83 @@ def test_signals_are_forwarded_once(tmp_path, number):
     assert only_run(tmp_path).exit_code == 40 + number
 
 
+ASKING = """
+import os, signal, sys, time
+NUMBERS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGCONT}
+NUMBERS -= {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+for s in NUMBERS:
+    signal.signal(s, lambda number, frame: os.write(1, b"got %d\\n" % number))
+print("up", flush=True)
+end = time.monotonic() + 20
+while time.monotonic() < end:
+    time.sleep(0.05)
+    if len(sys.argv) > 1 and os.path.exists(sys.argv[1]):
+        sys.exit(7)
+"""
+# Python ignores SIGPIPE and SIGXFSZ, so that the wrapper lives through them and says nothing of them.
+CATCHABLE = sorted(
+    signal.valid_signals()
+    - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGCONT, signal.SIGTSTP}
+    - {signal.SIGTTIN, signal.SIGTTOU, signal.SIGPIPE, signal.SIGXFSZ}
+)
+
+
+def test_every_signal_that_can_be_caught_is_forwarded_and_none_ends_the_wrapper(tmp_path):
+    over = tmp_path / "over"
+    process = start(tmp_path, PYTHON, "-c", ASKING, str(over))
+    for number in (*CATCHABLE, signal.SIGPIPE, signal.SIGXFSZ):
+        process.send_signal(number)
+        time.sleep(0.02)
+    time.sleep(0.5)
+    over.touch()
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 7
+    assert sorted(int(line.removeprefix("got ")) for line in out.splitlines()) == [int(n) for n in CATCHABLE]
+    assert only_run(tmp_path).exit_code == 7
+
+
+@pytest.mark.parametrize("number", [signal.SIGXCPU, signal.SIGALRM, signal.SIGRTMIN])
+def test_a_signal_to_the_whole_group_leaves_the_commands_end_as_it_is(tmp_path, number):
+    over = tmp_path / "over"
+    process = start(tmp_path, PYTHON, "-c", ASKING, str(over), start_new_session=True)
+    os.killpg(process.pid, number)
+    time.sleep(0.3)
+    over.touch()
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 7
+    assert f"got {int(number)}\n" in out
+    assert only_run(tmp_path).exit_code == 7
+
+
+def test_a_timer_set_before_ends_the_command_as_without_the_wrapper(tmp_path):
+    # alarm(2) outlives exec(2): perl -e 'alarm 5; exec @ARGV' is how a time limit is often set.
+    process = start(tmp_path, "sh", "-c", "echo up; exec sleep 30", preexec_fn=lambda: signal.alarm(4))
+    assert process.wait(20) == -signal.SIGALRM
+    assert only_run(tmp_path).exit_code == 128 + signal.SIGALRM
+
+
+def test_the_hang_up_of_a_terminal_reaches_a_command_whose_wrapper_leads_the_session(tmp_path):
+    """The kernel tells the session's leader alone, so that its command would live on unseen."""
+    ours, theirs = pty.openpty()
+    process = start(
+        tmp_path,
+        PYTHON,
+        "-c",
+        TRAPPING,
+        stdin=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: (
+            signal.signal(signal.SIGHUP, signal.SIG_DFL),
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        ),
+    )
+    os.close(theirs)
+    os.close(ours)
+    out, _ = process.communicate(timeout=15)
+    assert (out, process.returncode) == (f"got {int(signal.SIGHUP)}\n", 40 + signal.SIGHUP)
+    assert only_run(tmp_path).exit_code == 40 + signal.SIGHUP
+
+
 def test_an_ignored_signal_stays_ignored(tmp_path):
     process = start(
         tmp_path,

@@ -1,6 +1,9 @@
 """The Hugging Face callback on a real Trainer with a tiny BERT."""
 
+import copy
+import itertools
 import json
+import pickle
 
 import pytest
 
@@ -64,7 +67,7 @@ def ledger(tmp_path):
 def trainer(tmp_path):
     """Return a function that makes a trainer with callbacks."""
 
-    def make(*callbacks, data=None, metrics=None, **arguments):
+    def make(*callbacks, data=None, metrics=None, kind=transformers.Trainer, **arguments):
         usual = {
             "output_dir": str(tmp_path / "out"),
             "num_train_epochs": 1,
@@ -75,7 +78,7 @@ def trainer(tmp_path):
             "disable_tqdm": True,
             "logging_strategy": "no",
         }
-        return transformers.Trainer(
+        return kind(
             model=transformers.BertForSequenceClassification(transformers.BertConfig(**CONFIG)),
             args=transformers.TrainingArguments(**{**usual, **arguments}),
             train_dataset=Words(SHOWN["samples"]) if data is None else data,
@@ -130,9 +133,123 @@ def test_tokens_and_accumulated_batches(trainer, ledger):
 
 
 def test_data_without_a_length(trainer, ledger):
-    trainer(TrackingCallback(ledger=ledger), data=Stream(), max_steps=2).train()
+    trainer(TrackingCallback(ledger=ledger), data=Stream(), max_steps=6).train()
     (run,) = runs(ledger)
-    assert (run.units, codes(run)) == (16, {"CL183"})
+    assert (run.units, codes(run)) == (40, set())
+
+
+class Own(transformers.Trainer):
+    """Has a loader of its own, in batches of three."""
+
+    def get_train_dataloader(self):
+        return torch.utils.data.DataLoader(self.train_dataset, batch_size=3, collate_fn=self.data_collator)
+
+
+class Prepared(Own):
+    """Has accelerate prepare that loader."""
+
+    def get_train_dataloader(self):
+        return self.accelerator.prepare(super().get_train_dataloader())
+
+
+class Batches(transformers.Trainer):
+    """Has batches of many sizes."""
+
+    def get_train_dataloader(self):
+        return torch.utils.data.DataLoader(
+            self.train_dataset, batch_sampler=[[0], [1, 2, 3, 4, 5], [6, 7]], collate_fn=self.data_collator
+        )
+
+
+class Drawn(transformers.Trainer):
+    """Draws fewer samples than there are."""
+
+    def _get_train_sampler(self, *_):
+        return torch.utils.data.WeightedRandomSampler([1.0] * 20, num_samples=11)
+
+
+class Half(transformers.Trainer):
+    """Leaves half of each batch out."""
+
+    def __init__(self, **more):
+        super().__init__(**more, data_collator=lambda p: transformers.default_data_collator(p[: len(p) // 2]))
+
+
+@pytest.mark.parametrize("kind", [Own, Prepared, Batches, Drawn, Half, transformers.Trainer])
+@pytest.mark.parametrize("accumulated", [1, 2])
+def test_units_are_those_of_the_batches_whoever_makes_them(trainer, ledger, kind, accumulated):
+    callback = TrackingCallback(ledger=ledger)
+    made = trainer(callback, kind=kind, gradient_accumulation_steps=accumulated)
+    seen = samples_seen(made.model)
+    made.train()
+    assert (callback.run.run.units, codes(callback.run.run)) == (sum(seen), set())
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"data": Stream(), "max_steps": 6, "dataloader_drop_last": True},
+        {"accelerator_config": {"dispatch_batches": True}},
+        {"accelerator_config": {"split_batches": True}},
+    ],
+)
+def test_units_are_those_of_the_batches_however_they_are_shared(trainer, ledger, more):
+    callback = TrackingCallback(ledger=ledger)
+    made = trainer(callback, **more)
+    seen = samples_seen(made.model)
+    made.train()
+    assert (callback.run.run.units, codes(callback.run.run)) == (sum(seen), set())
+
+
+def test_batches_that_nobody_sees_are_unknown(trainer, ledger):
+    class Unseen(transformers.Trainer):
+        def get_batch_samples(self, iterator, number, device):
+            return list(itertools.islice(iterator, number)), None
+
+    callback = TrackingCallback(ledger=ledger)
+    trainer(callback, kind=Unseen).train()
+    assert (callback.run.run.units, codes(callback.run.run)) == (None, {"CL183"})
+
+
+def test_batches_that_do_not_fit_into_memory_are_tried_within_one_run(trainer, ledger):
+    class Small(transformers.Trainer):
+        def training_step(self, model, inputs, *more):
+            if len(inputs["input_ids"]) > 5:
+                raise RuntimeError("CUDA out of memory. Tried")
+            return super().training_step(model, inputs, *more)
+
+    callback = TrackingCallback(ledger=ledger)
+    made = trainer(callback, kind=Small, auto_find_batch_size=True)
+    seen = samples_seen(made.model)
+    made.train()
+    (run,) = runs(ledger)
+    assert (run.status, run.attempt, run.units) == ("complete", 1, sum(seen))
+    made.train()
+    assert [r.attempt for r in runs(ledger)] == [1, 1]
+
+
+class Sub(TrackingCallback):
+    """A callback of a program's own."""
+
+
+@pytest.mark.parametrize("kind", [TrackingCallback, Sub])
+def test_copies_record_runs_of_their_own(trainer, ledger, kind):
+    copies = []
+
+    class Copying(transformers.TrainerCallback):
+        def on_step_end(self, args, state, control, **more):
+            if not copies:
+                copies.append(copy.deepcopy(made))
+
+    callback = kind(ledger=ledger)
+    made = trainer(callback, Copying())
+    made.train()
+    copies.append(copy.deepcopy(made))
+    again = pickle.loads(pickle.dumps(callback))  # noqa: S301  # made here
+    assert (type(again), again.run) == (type(callback), None)
+    for each in copies:
+        each.train()
+    assert [(r.status, r.units, r.attempt) for r in runs(ledger)] == [("complete", 20, 1)] * 3
 
 
 def test_a_checkpoint_carries_the_job_on(trainer, ledger, tmp_path):
@@ -152,6 +269,36 @@ def test_a_checkpoint_carries_the_job_on(trainer, ledger, tmp_path):
     other = trainer(TrackingCallback("fp32", ledger=ledger))
     other.train()
     assert sorted(runs(ledger), key=lambda r: r.start_us)[-1].job_id != first.run.run.job_id
+
+
+@pytest.mark.parametrize("resumed_at", [1, 3])
+@pytest.mark.parametrize("accumulated", [1, 2])
+@pytest.mark.parametrize("skip", [True, False])
+def test_what_is_resumed_counts_what_the_model_saw(trainer, ledger, tmp_path, resumed_at, accumulated, skip):
+    """20 samples in batches of 8: the last one of each epoch is short, wherever training goes on."""
+    usual = {"save_strategy": "steps", "save_steps": 1, "num_train_epochs": 2}
+    usual |= {"gradient_accumulation_steps": accumulated, "ignore_data_skip": not skip}
+    first = trainer(TrackingCallback(ledger=ledger), **usual)
+    seen = samples_seen(first.model)
+    first.train()
+    assert first.state.global_step == 6 // accumulated + (accumulated > 1)
+    assert [r.units for r in runs(ledger)] == [sum(seen)] == [40]
+    if resumed_at >= first.state.global_step:
+        return
+    callback = TrackingCallback(ledger=ledger)
+    second = trainer(callback, **usual)
+    seen = samples_seen(second.model)
+    second.train(resume_from_checkpoint=str(tmp_path / "out" / f"checkpoint-{resumed_at}"))
+    assert callback.run.run.units == sum(seen) > 0
+
+
+def samples_seen(model):
+    """Return a list that gets the size of each batch that a model is called with."""
+    sizes = []
+    model.register_forward_pre_hook(
+        lambda _, args, kwargs: sizes.append(len(kwargs["input_ids"])), with_kwargs=True
+    )
+    return sizes
 
 
 def test_a_checkpoint_that_was_made_without_the_callback(trainer, ledger, tmp_path):

@@ -1,6 +1,8 @@
 """The Lightning callback on a real Trainer with one layer."""
 
+import copy
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -179,6 +181,42 @@ def test_the_other_package_and_forked_workers(trainer, ledger):
     assert (run.status, run.units) == ("complete", 20)
 
 
+def test_each_validation_loader_has_its_own_examples(trainer, ledger):
+    class Several(Layer):
+        def validation_step(self, batch, batch_idx, dataloader_idx=0):
+            self.log("val_loss", 1.0)
+
+    trainer(TrackingCallback(ledger=ledger)).fit(Several(), batches(20), [batches(10), batches(6)])
+    (run,) = runs(ledger)
+    assert {(q.name, q.n) for q in run.quality} == {
+        ("val_loss/dataloader_idx_0", 10),
+        ("val_loss/dataloader_idx_1", 6),
+    }
+
+
+def test_batches_that_do_not_tell_their_size_are_steps_all_the_same(trainer, ledger):
+    class Ones(Layer):
+        def training_step(self, batch, batch_idx):
+            return self.layer(torch.ones(2, 4)).sum()
+
+    nested = torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)])
+    trainer(TrackingCallback(ledger=ledger, warmup_steps=1)).fit(
+        Ones(), torch.utils.data.DataLoader(range(2), collate_fn=lambda _: nested)
+    )
+    (run,) = runs(ledger)
+    assert (run.units, codes(run)) == (None, {"CL184"})
+    assert {p.name for p in run.phases} >= {"warm-up", "steady"}
+
+
+def test_a_copy_has_no_run(trainer, ledger):
+    callback = TrackingCallback(ledger=ledger)
+    made = trainer(callback)
+    made.fit(Layer(), batches(20))
+    copied = copy.deepcopy(made)
+    again = pickle.loads(pickle.dumps(callback))  # noqa: S301  # made here
+    assert (type(again), again.run, copied.callbacks[0].run) == (type(callback), None, None)
+
+
 DDP = """
 import sys
 import time
@@ -225,3 +263,21 @@ def test_ranks_that_lightning_starts_itself_are_counted_once_each(tmp_path, ledg
     used = after.children_user + after.children_system - before.children_user - before.children_system
     assert first.conditions.cpu_s + second.conditions.cpu_s < used
     assert first.conditions.cpu_s < 1.5 * second.conditions.cpu_s
+
+
+SPAWN = DDP.replace('strategy="ddp"', 'strategy="ddp_spawn"').replace("trainer = pl", "make = lambda: pl")
+SPAWN = SPAWN.replace("trainer.fit(", "if __name__ == '__main__':\n    make().fit(")
+
+
+def test_ranks_that_are_spawned(tmp_path, ledger):
+    script = tmp_path / "script.py"
+    script.write_text(SPAWN)
+    env = clean_environment(tmp_path, PYTHONPATH=str(Path(__file__).parents[2]), OMP_NUM_THREADS="1")
+    for name in ("MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "RANK"):
+        env.pop(name, None)
+    command = [sys.executable, str(script), str(ledger)]
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    first, second = sorted(runs(ledger), key=lambda r: r.rank)
+    assert (first.job_id, first.rank, second.rank) == (second.job_id, 0, 1)
+    assert (first.units, second.units) == (80, 80)

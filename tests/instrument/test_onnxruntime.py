@@ -1,11 +1,13 @@
 """``TrackedSession``: a drop-in that counts, on real tiny models; and never in the way."""
 
+import copy
 import gc
 import os
 import pickle
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 
 from carbonlens import track
 from carbonlens.instrument.onnxruntime import TrackedSession
+from carbonlens.instrument.onnxruntime_execution import _kept
 from carbonlens.instrument.onnxruntime_meter import SessionMeter
 from tests.instrument.onnx_models import mlp, scalar, swapped
 from tests.metering.processes import clean_environment, runs
@@ -110,8 +113,9 @@ def test_it_passes_for_the_class_it_stands_for(model, ledger):
         assert "InferenceSession" in repr(session)
         with pytest.raises(AttributeError, match="no attribute 'absent'"):
             session.absent  # noqa: B018
-        with pytest.raises((TypeError, AttributeError, pickle.PicklingError)):
-            pickle.dumps(session)
+        assert errors(pickle.dumps, session) == errors(pickle.dumps, session._bare)
+        assert errors(copy.deepcopy, session)[0] is TypeError
+        assert copy.copy(session) is session
         # ONNX Runtime's own class takes it too.
         binding = onnxruntime.IOBinding(session)
         binding.bind_cpu_input("x", feed()["x"])
@@ -194,6 +198,45 @@ def test_units_as_the_user_says(model, ledger, units, expected):
     assert session.tracked.run.units == expected
 
 
+class Mutable:
+    """A number that its owner changes."""
+
+    def __init__(self):
+        self.value = 0.0
+
+    def fill(self, value):
+        self.value = float(value)
+        return self
+
+    def __float__(self):
+        return self.value
+
+
+class Refilled(Mutable):
+    """The same as an array without dimensions."""
+
+    def __init__(self):
+        self.array = np.zeros((), np.int64)
+
+    def fill(self, value):
+        self.array[...] = value
+        return self.array
+
+
+@pytest.mark.parametrize("kind", [Mutable, Refilled])
+def test_a_rule_may_return_the_same_object_filled_anew(model, ledger, kind):
+    one = kind()
+    with (
+        track("s", ledger=ledger) as run,
+        TrackedSession(model, run=run, units=lambda f: one.fill(len(f["x"]))) as session,
+    ):
+        for size in (1, 2, 3, 10):
+            session.run(None, feed(size))
+            assert not any(units for _, units in session._meter._pending)
+        one.fill(1000)
+    assert (run.run.units, run.run.latency.n) == (16, 4)
+
+
 def test_the_rule_of_a_binding_gets_the_binding(model, ledger):
     seen = []
     with TrackedSession(model, run=track("s", ledger=ledger), units=lambda b: seen.append(b) or 2) as session:
@@ -219,6 +262,10 @@ def test_a_rule_that_raises_or_gives_no_number_is_a_finding(model, ledger):
     with TrackedSession(model, run=track("s", ledger=ledger), units=lambda given: "many") as session:
         session.run(None, feed())
     assert "units was not recorded" in said(session.tracked.run, "CL110")
+    with TrackedSession(model, run=track("s", ledger=ledger), units=lambda given: None) as session:
+        session.run(None, feed())
+    assert session.tracked.run.units is None
+    assert "1 call of the session not counted as units" in said(session.tracked.run, "CL194")
     with TrackedSession(model, run=track("s", ledger=ledger), units=-1) as session:
         session.run(None, feed())
     assert "negative" in said(session.tracked.run, "CL110")
@@ -395,6 +442,40 @@ def test_what_is_gathered_is_in_every_look_at_what_was_recorded(model, ledger):
     assert run.run.units == 1206
 
 
+@pytest.mark.parametrize("profile", [False, True])
+def test_sessions_that_are_closed_leave_nothing_behind_but_their_figures(model, ledger, profile):
+    def used(run, session=None):
+        with session or TrackedSession(model, providers=CPU, run=run, profile=profile) as one:
+            one.run(None, feed())
+
+    with track("s", ledger=ledger) as run:
+        lasting = TrackedSession(model, providers=CPU, run=run)
+        recorder, kept = run._recorder, _kept._runs[run]
+        for _ in range(20):
+            used(run)
+        lasting.run(None, feed())
+        assert (len(recorder._before_look), len(recorder._at_end), len(kept.open)) == (1, 1, 1)
+    assert (recorder._before_look, recorder._at_end, kept.open) == ([], [], {})
+    assert (run.run.units, run.run.latency.n) == (42, 21)
+    with track("s", ledger=ledger) as run:
+        for _ in range(3):
+            used(run)
+        with track("apart", ledger=ledger) as other:
+            overlapping = [TrackedSession(model, providers=CPU, run=other, profile=profile) for _ in range(3)]
+            for session in overlapping:
+                used(other, session)
+    (one,), (two,) = run.run.execution, other.run.execution
+    assert (one.provider, one.nodes, one.share) == (two.provider, two.nodes, two.share)
+    assert (one.time_s is None, one.nodes is None) == (not profile, not profile)
+
+
+def test_a_call_that_ends_while_the_session_is_closed_counts(model, ledger):
+    with track("s", ledger=ledger) as run:
+        session = TrackedSession(model, run=run, units=lambda given: session.close() or 2)
+        session.run(None, feed())
+    assert (run.run.units, run.run.latency.n) == (2, 1)
+
+
 @pytest.mark.slow
 def test_a_killed_program_keeps_what_it_counted(model, tmp_path):
     code = f"""
@@ -480,6 +561,54 @@ def test_a_session_that_the_program_lets_go_of_is_freed(model, ledger):
     assert run.run.units == 2
 
 
+@pytest.mark.parametrize("in_a_cycle", [False, True])
+def test_a_run_ends_when_the_program_lets_go_of_its_session(model, ledger, in_a_cycle):
+    def load():
+        holder = [TrackedSession(model, run=track("dropped", ledger=ledger))]
+        holder[0].run(None, feed())
+        if in_a_cycle:
+            holder.append(holder)
+
+    with track("outer", ledger=ledger) as outer:
+        load()
+        gc.collect()
+        with track("inner", ledger=ledger):
+            pass
+    with track("later", ledger=ledger):
+        pass
+    found = {r.step: r for r in runs(ledger)}
+    assert {step: r.parent_run_id for step, r in found.items()} == {
+        "dropped": outer.run_id,
+        "inner": outer.run_id,
+        "outer": None,
+        "later": None,
+    }
+    assert (found["dropped"].status, found["dropped"].units) == ("complete", 2)
+    assert "ended when the program let go of it" in said(found["dropped"], "CL196")
+    assert not any("CL196" in codes(found[step]) for step in ("inner", "outer", "later"))
+
+
+def test_a_session_that_was_let_go_of_counts_its_last_callback(model, ledger):
+    with track("s", ledger=ledger) as run:
+        done = threading.Event()
+        session = TrackedSession(model, run=run)
+        session.run_async(None, feed(), lambda *_: done.set(), None)
+        del session
+        assert done.wait(20)
+    assert run.run.units == 2
+
+
+def test_a_session_around_a_session_of_the_same_run_counts_once(model, ledger):
+    with track("s", ledger=ledger) as run:
+        outer = TrackedSession(TrackedSession(model, run=run), run=run)
+        outer.run(None, feed())
+    assert (run.run.units, run.run.latency.n) == (2, 1)
+    assert "CL195" not in codes(run.run)
+    with TrackedSession(model, run=track("other", ledger=ledger)) as inner, track("s", ledger=ledger) as run:
+        TrackedSession(inner, run=run).run(None, feed())
+    assert (inner.tracked.run.units, run.run.units) == (2, 2)
+
+
 def test_a_call_costs_the_recorder_nothing_while_it_is_closed(model, ledger):
     with TrackedSession(model, run=track("s", ledger=ledger)) as session:
         assert isinstance(session._meter, SessionMeter)
@@ -504,3 +633,16 @@ def test_without_onnxruntime_it_says_what_to_install(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert "pip install 'carbonlens[onnx]'" in done.stderr
     assert Path(tmp_path / "onnxruntime.py").exists()
+
+
+def test_letting_go_of_a_session_waits_for_no_lock_that_the_program_holds(model, ledger):
+    """A garbage collection may come anywhere, with any lock held by the same thread."""
+    session = TrackedSession(model, run=track("s", ledger=ledger))
+    session.run(None, feed())
+    recorder = session.tracked._recorder
+    with recorder._lock:
+        del session
+    wait_until = time.monotonic() + 10
+    while not (ledger.exists() and runs(ledger)) and time.monotonic() < wait_until:
+        time.sleep(0.05)
+    assert [r.units for r in runs(ledger)] == [2]

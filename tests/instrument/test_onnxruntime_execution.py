@@ -193,6 +193,7 @@ def test_a_profile_that_cannot_be_had_is_a_finding_and_claims_nothing(model, led
         session.run(None, feed())
     record = session.tracked.run
     assert "was not written" in said(record, "CL192")
+    assert "CL197" not in codes(record)  # it was never on
     assert record.execution == (ProviderTime(provider=CPU),)
     for content, reason in ((None, "cannot be read"), ("nonsense", "is no profile")):
         file = tmp_path / "profile.json"

@@ -87,6 +87,17 @@ def test_every_rank_is_recorded_once_under_one_job(tmp_path, launcher, way):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("way", ["run", "track"])
+@pytest.mark.parametrize(("on_node", "is_said"), [("2", False), ("1", True)])
+def test_a_job_a_node_is_said(tmp_path, way, on_node, is_said):
+    work = [*RUN, "--", "true"] if way == "run" else [sys.executable, "-c", TRACKED]
+    environ = bare(tmp_path, PMI_RANK="0", PMI_SIZE="2", MPI_LOCALNRANKS=on_node)
+    subprocess.run(work, cwd=tmp_path, env=environ, check=True, capture_output=True, timeout=120)
+    (found,) = runs(tmp_path / ".carbonlens")
+    assert ("CL185" in {f.code for f in found.findings}) is is_said
+
+
+@pytest.mark.slow
 def test_64_ranks_of_a_node_are_64_runs(tmp_path):
     found = launched(tmp_path, "slurm", 64, ["nice", *RUN, "--", "sleep", "0.2"])
     each_once(found, 64)

@@ -241,6 +241,30 @@ def test_a_signal_leaves_no_time_for_outputs(tmp_path):
     assert [(a.direction, a.parameters) for a in record.artefacts] == [("in", 3)]
 
 
+@pytest.mark.parametrize("look", ["time.sleep(30)", "hashlib.pbkdf2_hmac('sha256', b'a', b'b', 10**9)"])
+def test_a_signal_while_outputs_are_looked_at_keeps_what_is_known(tmp_path, look):
+    code = (
+        "import hashlib, os, signal, sys, threading, time\nfrom collections.abc import Mapping\n"
+        "import numpy as np\nfrom carbonlens import stage\n"
+        "class Slow(Mapping):\n"
+        "    def __iter__(self): return iter('w')\n"
+        "    def __len__(self): return 1\n"
+        "    def __getitem__(self, key):\n"
+        "        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()\n"
+        f"        {look}\n"
+        "with stage('s', ledger=sys.argv[1]) as s:\n"
+        "    s.output('first', np.ones(2))\n    s.output('model', Slow())\n"
+    )
+    done = python(code, tmp_path, str(tmp_path / "ledger"))
+    assert done.returncode == -signal.SIGTERM, done.stderr
+    (record,) = runs(tmp_path / "ledger")
+    assert (record.status, record.error, record.exit_code) == ("complete", None, None)
+    assert figures(record) == {("out", "first"): (2, 2, 16)}
+    assert [f.message for f in record.findings if f.code == "CL140"] == [
+        "output model: nothing is known of it (interrupted)"
+    ]
+
+
 def test_coroutines_are_measured_to_their_end(ledger):
     @stage("a", inputs="model", ledger=ledger)
     async def shrink(model):
@@ -370,3 +394,25 @@ def test_nothing_is_printed_and_nothing_heavy_is_imported(tmp_path):
 def test_it_is_public():
     assert "stage" in carbonlens.__all__
     assert carbonlens.stage is stage
+
+
+def test_static_and_class_methods_are_measured_with_their_arguments(ledger, monkeypatch):
+    monkeypatch.setenv("CARBONLENS_LEDGER", str(ledger))
+
+    class Work:
+        @stage("static", inputs="model", ledger=ledger)
+        @staticmethod
+        def prune(model):
+            return model[:2]
+
+        @stage
+        @classmethod
+        def quantize(cls, model):
+            return cls, model
+
+    given = np.ones(5, np.float32)
+    assert len(Work().prune(given)) == 2
+    assert Work.quantize(given) == (Work, given)
+    found = {r.step: r for r in runs(ledger)}
+    assert [a.parameters for a in found["static"].artefacts] == [5, 2]
+    assert set(found) == {"static", "quantize"}

@@ -4,6 +4,7 @@ import math
 import multiprocessing
 import threading
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,10 +27,11 @@ def said(recorder):
     return {(f.code, f.subject) for f in recorder.facts().findings}
 
 
-@given(calls=st.lists(st.tuples(counts, counts, counts, times), min_size=1, max_size=6))
+@given(calls=st.lists(st.tuples(counts, counts, times), min_size=1, max_size=6))
 def test_totals_are_the_sums_of_the_calls(calls):
     recorder, meter = metered()
-    for cached, more, output, steps in calls:
+    for cached, more, steps in calls:
+        output = 1 + len(steps)
         meter.record(
             prompt=cached + more, cached=cached, output=output, first_token_ms=2.5, inter_token_ms=steps
         )
@@ -37,12 +39,52 @@ def test_totals_are_the_sums_of_the_calls(calls):
     assert tokens.requests == len(calls)
     assert tokens.cached == sum(c[0] for c in calls)
     assert tokens.computed == sum(c[1] for c in calls)
-    assert tokens.output == sum(c[2] for c in calls)
-    assert tokens.decoded == max(tokens.output - len(calls), 0)
+    assert tokens.output == sum(1 + len(c[2]) for c in calls)
+    assert tokens.decoded == tokens.output - len(calls)
     assert tokens.prefill_s == pytest.approx(0.0025 * len(calls))
-    assert tokens.decode_s == pytest.approx(math.fsum(t for c in calls for t in c[3]) / 1000)
-    assert (tokens.inter_token.n if tokens.inter_token else 0) == sum(len(c[3]) for c in calls)
+    assert tokens.decode_s == pytest.approx(math.fsum(t for c in calls for t in c[2]) / 1000)
+    assert (tokens.inter_token.n if tokens.inter_token else 0) == sum(len(c[2]) for c in calls)
     assert said(recorder) == set()
+
+
+@given(
+    mean=st.floats(0, 1e5),
+    requests=st.integers(1, 9),
+    more=st.integers(0, 10**5),
+    kind=st.sampled_from([float, np.float64, np.array]),
+)
+def test_one_number_is_the_mean_of_all_intervals(mean, requests, more, kind):
+    recorder, meter = metered()
+    meter.record(requests=requests, output=requests + more, inter_token_ms=kind(mean))
+    tokens = recorder.facts().tokens
+    assert tokens.decode_s == pytest.approx(mean * more / 1000)
+    # One interval is its own mean; of several the mean tells no percentile.
+    assert (tokens.inter_token.n if tokens.inter_token else 0) == (1 if more == 1 else 0)
+    assert said(recorder) == set()
+
+
+@given(requests=st.integers(1, 5), output=st.none() | st.integers(0, 12), steps=times)
+def test_a_list_of_another_length_leaves_the_time_unknown_and_is_said(requests, output, steps):
+    recorder, meter = metered()
+    meter.record(requests=requests, output=output, inter_token_ms=steps)
+    tokens = recorder.facts().tokens
+    if (output is None and steps) or (output is not None and output - requests == len(steps)):
+        assert tokens.decode_s == pytest.approx(math.fsum(steps) / 1000)
+        assert said(recorder) == set()
+    else:
+        assert (tokens.decode_s, tokens.inter_token) == (None, None)
+        assert said(recorder) == {("CL189", "tokens.inter_token")}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [{}, {"output": 9, "requests": None}, {"requests": 1}, {"output": 3, "requests": 4}],
+)
+def test_a_mean_of_an_unknown_count_leaves_the_time_unknown_and_is_said(call):
+    recorder, meter = metered()
+    meter.record(inter_token_ms=9, **call)
+    assert recorder.facts().tokens.decode_s is None
+    assert said(recorder) == {("CL189", "tokens.inter_token")}
 
 
 def test_what_no_call_tells_is_unknown_and_no_zero():
@@ -162,3 +204,58 @@ def test_only_a_unit_that_names_the_tokens_is_counted_by_them(unit, units):
     assert units_of(Tokens(prompt=9, output=5), unit) == units
     assert units_of(Tokens(), unit) is None
     assert units_of(None, unit) is None
+
+
+class Scalar:
+    """An array without dimensions: it has the method that iterates, which fails."""
+
+    ndim = 0
+
+    def __iter__(self):
+        raise TypeError("iteration over a 0-d array")
+
+    def __float__(self):
+        return 250.0
+
+
+@pytest.mark.parametrize("told", [250, 250.0, "250", b"250", Scalar(), [250], ("250",)])
+def test_one_time_is_one_in_whatever_type_it_comes(told):
+    recorder, meter = metered()
+    meter.record(output=2, first_token_ms=told, inter_token_ms=told)
+    tokens = recorder.facts().tokens
+    assert (tokens.prefill_s, tokens.first_token.n, tokens.decode_s) == (0.25, 1, 0.25)
+    assert said(recorder) == set()
+
+
+def test_a_tensor_without_dimensions_is_a_time():
+    torch = pytest.importorskip("torch")
+    recorder, meter = metered()
+    meter.record(output=2, first_token_ms=torch.tensor(250.0), inter_token_ms=torch.tensor(250.0).numpy())
+    assert (recorder.facts().tokens.prefill_s, recorder.facts().tokens.decode_s) == (0.25, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("counts", "prefill_s"),
+    [
+        ({"output": 20, "prompt": 100}, None),
+        ({"output": 20}, None),
+        ({"prompt": 100}, None),
+        ({}, None),
+        ({"output": 0, "prompt": 100}, None),
+        ({"output": 0, "prompt": 0}, 0),
+    ],
+)
+def test_no_time_in_a_list_is_no_time_of_zero(counts, prefill_s):
+    recorder, meter = metered()
+    meter.record(**counts, first_token_ms=[])
+    assert recorder.facts().tokens.prefill_s == prefill_s
+
+
+def test_no_step_in_a_list_is_zero_only_where_there_was_none():
+    recorder, meter = metered()
+    meter.record(inter_token_ms=[])
+    assert recorder.facts().tokens.decode_s is None
+    assert said(recorder) == {("CL189", "tokens.inter_token")}
+    recorder, meter = metered()
+    meter.record(output=1, inter_token_ms=[])
+    assert recorder.facts().tokens.decode_s == 0

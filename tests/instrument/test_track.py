@@ -623,3 +623,32 @@ def test_the_program_is_named_without_its_arguments(tmp_path, ledger):
     assert record.origin.program == "train_me.py"
     assert len(record.origin.args_sha256) == 64
     assert "hf_secretToken" not in str(record)
+
+
+def test_static_and_class_methods_stay_what_they_are(ledger, monkeypatch):
+    monkeypatch.setenv("CARBONLENS_LEDGER", str(ledger))
+
+    class Work:
+        @track("static", ledger=ledger)
+        @staticmethod
+        def double(n):
+            return 2 * n
+
+        @track
+        @classmethod
+        def name(cls, suffix):
+            return cls.__name__ + suffix
+
+        @track("above", ledger=ledger)
+        @classmethod
+        async def wait(cls):
+            return cls
+
+    class Heir(Work):
+        pass
+
+    assert (Work.double(2), Heir().double(3)) == (4, 6)
+    assert (Work.name("!"), Heir().name("!")) == ("Work!", "Heir!")
+    assert asyncio.run(Heir.wait()) is Heir
+    assert [r.step for r in runs(ledger)].count("static") == 2
+    assert len(runs(ledger)) == 5

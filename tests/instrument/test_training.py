@@ -1,5 +1,10 @@
 """What a framework's callback stands on: a run that is opened and sealed by events."""
 
+import copy
+import gc
+import pickle
+import sys
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -7,8 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carbonlens.instrument.request import Request
-from carbonlens.instrument.training import EVALUATION, JobState, Training, TrainingUnfinishedError, quiet
-from carbonlens.instrument.training_units import StepCount, samples_of, tokens_of
+from carbonlens.instrument.training import (
+    EVALUATION,
+    WARM_UP_STEPS,
+    JobState,
+    Training,
+    TrainingUnfinishedError,
+    quiet,
+)
+from carbonlens.instrument.training_units import StepCount, is_token, samples_of, tokens_of
 from carbonlens.ledger.store import Ledger
 from tests.metering.processes import python, runs
 
@@ -201,57 +213,39 @@ def test_a_forked_worker_feeds_nothing(tmp_path, ledger):
 
 
 def arguments(**more):
-    usual = {
-        "train_batch_size": 8,
-        "dataloader_drop_last": False,
-        "world_size": 1,
-        "process_index": 0,
-        "include_num_input_tokens_seen": "no",
-    }
+    usual = {"world_size": 1, "process_index": 0, "include_num_input_tokens_seen": "no"}
     return SimpleNamespace(**{**usual, **more})
 
 
-def at(step=0, tokens=0, batch=None):
-    return SimpleNamespace(global_step=step, num_input_tokens_seen=tokens, train_batch_size=batch)
+def at(step=0, tokens=0):
+    return SimpleNamespace(global_step=step, num_input_tokens_seen=tokens)
 
 
-def loader(length, *, at_end, total=8):
-    return SimpleNamespace(dataset=range(length), total_batch_size=total, end_of_dataloader=at_end)
-
-
-def test_the_last_batch_of_an_epoch_has_what_is_left():
-    data = loader(20, at_end=False)
-    count = StepCount(arguments(), at(), data, tokens=False)
-    assert count.findings == ()
+def test_a_step_has_the_samples_of_the_batches_that_were_taken_for_it():
+    count = StepCount(arguments(), at(), tokens=False)
+    count.fetched([8])
     assert count.step(at(1)) == 8
-    count.batch()
-    data.end_of_dataloader = True
-    assert count.step(at(2)) == 8 + 4
+    count.fetched([8, None, 3])
+    assert (count.batch(), count.batch(), count.step(at(2))) == (8, None, 3)
+    count.fetched([8, 8])  # one of which is left, where the epoch was stopped
+    assert count.batch() == 8
+    count.fetched([2])
+    assert (count.step(at(3)), count.findings) == (2, ())
 
 
-@pytest.mark.parametrize("more", [{"dataloader_drop_last": True}, {"world_size": 2}])
-def test_batches_that_are_always_full(more):
-    count = StepCount(arguments(**more), at(), loader(20, at_end=True), tokens=False)
-    assert count.step(at(1)) == 8
-
-
-def test_data_without_a_length_is_counted_in_full_batches_and_said():
-    count = StepCount(arguments(), at(), SimpleNamespace(end_of_dataloader=True), tokens=False)
+def test_batches_that_nobody_saw_are_unknown():
+    count = StepCount(arguments(), at(), tokens=False)
+    assert count.step(at(1)) is None
     assert [f.code for f in count.findings] == ["CL183"]
-    assert count.step(at(1)) == 8
 
 
 def test_a_callback_added_twice_counts_once():
-    count = StepCount(arguments(), at(4), loader(80, at_end=False), tokens=False)
+    count = StepCount(arguments(), at(4), tokens=False)
     assert count.has(4)
-    count.batch()
-    count.batch()
-    assert count.step(at(5), copies=2) == 16
+    count.fetched([8, 7])
+    assert (count.batch(copies=2), count.batch(copies=2)) == (None, 8)
+    assert count.step(at(5)) == 7
     assert count.has(5)
-
-
-def test_the_batch_size_that_the_trainer_found_itself():
-    assert StepCount(arguments(), at(batch=2), loader(80, at_end=False), tokens=False).step(at(1)) == 2
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=5), st.integers(1, 9))
@@ -261,7 +255,6 @@ def test_the_ranks_shares_of_tokens_sum_to_all(steps, ranks):
         StepCount(
             arguments(world_size=ranks, process_index=r, include_num_input_tokens_seen="all"),
             at(),
-            None,
             tokens=True,
         )
         for r in range(ranks)
@@ -274,7 +267,7 @@ def test_the_ranks_shares_of_tokens_sum_to_all(steps, ranks):
 
 
 def test_tokens_that_the_trainer_does_not_count_are_unknown():
-    count = StepCount(arguments(), at(), None, tokens=True)
+    count = StepCount(arguments(), at(), tokens=True)
     assert [f.code for f in count.findings] == ["CL182"]
     assert count.step(at(1)) is None
 
@@ -286,6 +279,14 @@ class Shaped:
         self.shape = shape
 
 
+class Nested:
+    """What cannot tell its shape, as a nested tensor."""
+
+    @property
+    def shape(self):
+        raise RuntimeError("no shape")
+
+
 @pytest.mark.parametrize(
     ("batch", "samples", "tokens"),
     [
@@ -293,10 +294,79 @@ class Shaped:
         ([Shaped(5, 3), Shaped(5)], 5, None),
         ({"input_ids": Shaped(2, 7), "labels": Shaped(2)}, 2, 14),
         ({"x": ["a", "b"]}, None, None),
-        (Shaped(), 1, None),
+        (Shaped(), None, None),
+        ({"scale": Shaped(), "x": Shaped(3, 2)}, 3, None),
+        ([Shaped(10), Shaped(4, 3), Shaped(4)], None, None),
+        ({"input_ids": Nested(), "labels": Shaped(2)}, None, None),
+        ({"text": ["a"] * 100_000, "x": Shaped(6, 2)}, 6, None),
         ("text", None, None),
         (None, None, None),
     ],
 )
 def test_how_much_a_batch_is(batch, samples, tokens):
     assert (samples_of(batch), tokens_of(batch)) == (samples, tokens)
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_copy_has_no_run(ledger, opened):
+    one = training(ledger, unit="sample", metrics=["eval_f1"])
+    if opened:
+        one.begin()
+        one.stepped(4)
+    copies = copy.deepcopy(one), pickle.loads(pickle.dumps(one))  # noqa: S301  # made here
+    assert [(c.handle, c.is_open, c.metrics) for c in copies] == [(None, False, ("eval_f1",))] * 2
+    one.end()
+    for each in copies:
+        each.begin()
+        each.stepped(1)
+        each.end()
+    assert sorted(r.units for r in runs(ledger)) == [1, 1, *([4] if opened else [])]
+
+
+def test_an_earlier_error_is_not_kept_alive(ledger, monkeypatch):
+    class LookedAtError(Exception):
+        pass
+
+    monkeypatch.setattr(sys, "last_value", LookedAtError(), raising=False)
+    seen = weakref.ref(sys.last_value)
+    one = training(ledger)
+    one.begin()
+    sys.last_value = None
+    gc.collect()
+    assert seen() is None
+    one.end()
+
+
+@pytest.mark.parametrize(
+    ("warmup_steps", "phases", "said"),
+    [
+        ("3", {"load", "warm-up", "steady"}, []),
+        (None, {"load", "warm-up"}, []),
+        (["a"], {"load", "warm-up"}, ["CL110"]),
+        (2.5, {"load", "warm-up"}, ["CL110"]),
+    ],
+)
+def test_a_number_of_warm_up_steps_that_is_none(ledger, warmup_steps, phases, said):
+    one = training(ledger, warmup_steps=warmup_steps)
+    one.begin()
+    for _ in range(WARM_UP_STEPS):
+        one.train()
+        one.stepped(1)
+    one.end()
+    assert ({p.name for p in only(ledger).phases}, codes(only(ledger))) == (phases, said)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "names", "said"),
+    [("eval_loss", ("eval_loss",), []), (iter(["a"]), ("a",), ["CL186"]), (5, None, ["CL110"])],
+)
+def test_names_of_metrics(ledger, metrics, names, said):
+    one = training(ledger, metrics=metrics)
+    one.begin()
+    one.record({"eval_loss": 1.0})
+    one.end()
+    assert (one.metrics, codes(only(ledger))) == (names, said)
+
+
+def test_a_unit_that_is_no_text_is_no_token():
+    assert [is_token(unit) for unit in ("token", "sample", ["token"], None)] == [True, False, False, False]

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import inspect
 import os
 import pickle
 import threading
@@ -480,3 +481,126 @@ def test_a_stop_rule_of_ones_own(tmp_path, pad):
     else:
         assert sum(wanted) <= run.run.tokens.output <= sum(wanted) + len(wanted)
         assert codes(run) == {"CL179"}
+
+
+class Slow(Heard):
+    """A streamer that tells when it has had some, and goes on when it is let."""
+
+    def __init__(self, after):
+        super().__init__()
+        self.after, self.there, self.goes_on = after, threading.Event(), threading.Event()
+
+    def put(self, value):
+        super().put(value)
+        if len(self.put_values) == self.after + 1:
+            self.there.set()
+            assert self.goes_on.wait(60)
+
+
+class Words:
+    """Stands in for a tokenizer."""
+
+    def decode(self, ids, **kwargs):
+        return "".join(f"{int(i)} " for i in ids)
+
+
+def in_a_thread(model, **arguments):
+    thread = threading.Thread(target=model.generate, kwargs=arguments)
+    thread.start()
+    return thread
+
+
+def test_streams_that_are_read_to_the_end_and_never_joined_are_whole(model, tmp_path):
+    ids, _ = prompts(5)
+    wanted = written(model.generate(input_ids=ids, **GREEDY)[0], 5)
+    for _ in range(20):
+        streamer = transformers.TextIteratorStreamer(Words(), skip_prompt=True)
+        with tracked(tmp_path) as run, track_generate(model, run):
+            thread = in_a_thread(model, input_ids=ids, streamer=streamer, **GREEDY)
+            for _ in streamer:
+                pass
+        thread.join()
+        assert (run.run.tokens.requests, run.run.tokens.output, run.run.units) == (1, wanted, wanted)
+        assert codes(run) == set()
+
+
+class SlowEnd(Slow):
+    """Wakes its reader, and then keeps generate() from returning."""
+
+    def end(self):
+        self.there.set()
+        assert self.goes_on.wait(60)
+
+
+def test_a_call_that_wrote_all_and_does_not_return_is_whole(model, tmp_path):
+    ids, _ = prompts(5)
+    wanted = written(model.generate(input_ids=ids, **GREEDY)[0], 5)
+    streamer = SlowEnd(after=-1)
+    streamer.put = lambda value: None
+    with tracked(tmp_path) as run, track_generate(model, run):
+        thread = in_a_thread(model, input_ids=ids, streamer=streamer, **GREEDY)
+        assert streamer.there.wait(60)
+    streamer.goes_on.set()
+    thread.join()
+    tokens = run.run.tokens
+    assert (tokens.requests, tokens.prompt, tokens.output, tokens.first_token.n) == (1, 5, wanted, 1)
+    assert codes(run) == set()
+
+
+@pytest.mark.parametrize("steps", [0, 1, 4])
+def test_a_call_that_goes_on_counts_what_it_wrote_in_the_block(tmp_path, steps):
+    model, streamer = tiny_llama(eos=None), Slow(after=steps)
+    ids, _ = prompts(5, 5)
+    with tracked(tmp_path) as run, track_generate(model, run):
+        first = model.generate(input_ids=ids, **GREEDY)
+        thread = in_a_thread(model, input_ids=ids, streamer=streamer, **GREEDY)
+        assert streamer.there.wait(60)
+    streamer.goes_on.set()
+    thread.join()
+    tokens = run.run.tokens
+    assert tokens.output == run.run.units == first[:, 5:].numel() + 2 * steps
+    assert tokens.prompt == (20 if steps else None)
+    assert tokens.requests is None
+    assert {"CL149", "CL171"} <= codes(run)
+    assert run.token_meter.tokens(exact=False).output == tokens.output, "its end must not count it again"
+
+
+def test_a_call_that_goes_on_and_hands_out_nothing_is_unknown(model, tmp_path):
+    ids, _ = prompts(5)
+    there, goes_on = threading.Event(), threading.Event()
+
+    def rule(input_ids, scores, **kwargs):
+        there.set()
+        assert goes_on.wait(60)
+        return torch.zeros(len(input_ids), dtype=torch.bool)
+
+    with tracked(tmp_path) as run, track_generate(model, run):
+        thread = in_a_thread(model, input_ids=ids, num_beams=2, max_new_tokens=4, stopping_criteria=[rule])
+        assert there.wait(60)
+    goes_on.set()
+    thread.join()
+    assert (run.run.tokens.output, run.run.units) == (None, None)
+    assert codes(run) == {"CL149"}
+
+
+def test_drafted_tokens_of_a_call_that_goes_on(model, tmp_path):
+    ids, _ = prompts(6)
+    streamer = Slow(after=2)
+    with tracked(tmp_path) as run, track_generate(model, run):
+        thread = in_a_thread(model, input_ids=ids, streamer=streamer, prompt_lookup_num_tokens=3, **GREEDY)
+        assert streamer.there.wait(60)
+    streamer.goes_on.set()
+    thread.join()
+    assert run.run.tokens.output == sum(v.numel() for v in streamer.put_values[1:3])
+    assert "CL149" in codes(run)
+
+
+def test_inside_the_block_generate_looks_like_the_method_that_it_is(model, tmp_path):
+    bare = model.generate
+    with tracked(tmp_path) as run, track_generate(model, run), track_generate(model, run):
+        seen = model.generate
+        assert seen is not bare
+        assert inspect.signature(seen) == inspect.signature(bare)
+        for name in ("__self__", "__func__", "__name__", "__qualname__", "__module__", "__doc__"):
+            assert getattr(seen, name) == getattr(bare, name)
+    assert model.generate == bare

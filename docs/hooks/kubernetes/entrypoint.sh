@@ -5,6 +5,11 @@
 # Nothing here stops the command: what cannot be read is left out.
 set -u
 labels=${CARBONLENS_POD_LABELS:-/etc/podinfo/labels}
+carbonlens=${CARBONLENS_COMMAND:-carbonlens}
+if ! "$carbonlens" --version >/dev/null 2>&1 </dev/null; then
+    echo "carbonlens: $carbonlens does not work here; the command runs unmeasured" >&2
+    exec "$@"
+fi
 first=$#    # the command's own words come first, and go to the end
 
 set -- "$@" --ledger "${CARBONLENS_LEDGER:-/carbonlens/ledger}"
@@ -27,4 +32,4 @@ while [ "$first" -gt 0 ]; do
     shift
     first=$((first - 1))
 done
-exec "${CARBONLENS_COMMAND:-carbonlens}" run "$@"
+exec "$carbonlens" run "$@"
