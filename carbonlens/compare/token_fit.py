@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from carbonlens.compare.student import quantile
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, worst_grade
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
@@ -227,7 +228,7 @@ def _fit_for_it(runs: Sequence[Run]) -> tuple[list[Run], tuple[Finding, ...]]:
         Finding(
             code="CL462",
             severity="warning",
-            message=f"{len(runs) - len(kept)} of {len(runs)} runs are not in the fit: {said}",
+            message=f"{len(runs) - len(kept)} of {counted(len(runs), 'run')} not in the fit: {said}",
             mend="give complete runs, each once, none inside another",
             subject="tokens",
         ),

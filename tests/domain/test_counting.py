@@ -26,7 +26,7 @@ NEVER_ONE = {
     "app/runs.py: len(partial)",
     "cli/runs_view.py: len(entries)",
     "compare/bootstrap.py: n",
-    "compare/grouping.py: len(runs)",
+    "compare/grouping.py: len(counts)",
     "compare/latency.py: needed",
     "compare/orders.py: n",
     "compare/planning.py: MOST_STEPS",
