@@ -39,6 +39,28 @@ def completed(command, folder, **more):
     return done
 
 
+def by_two(folder, *command, **more):
+    """Run two ranks; return the folder they ran in, and the CPU seconds that all of it took.
+
+    On a machine that stands still for a while gloo's ranks do not find each other in time,
+    with or without carbonlens: then they start anew.
+    """
+    for left in (2, 1, 0):
+        place = folder / str(left)
+        place.mkdir()
+        before = os.times()
+        try:
+            completed([*TORCHRUN, *command], place, **more)
+        except AssertionError as error:
+            if not left or "Gloo connectFullMesh failed" not in str(error):
+                raise
+            continue
+        after = os.times()
+        children = after.children_user - before.children_user
+        return place, children + after.children_system - before.children_system
+    raise AssertionError("the last try returns or raises")
+
+
 def recorded(folder):
     return sorted(runs(folder / "ledger"), key=lambda r: (r.attempt, r.rank or 0))
 
@@ -68,20 +90,17 @@ def test_a_framework_trains_and_resumes(tmp_path, name):
 @pytest.mark.slow
 def test_two_processes_are_one_run_and_a_restart_is_another_attempt(tmp_path):
     """Real torchrun, gloo on the CPU: rank 1 raises in the first attempt, and both start again."""
-    before = os.times()
     script = DOCS / "examples" / "train_ddp.py"
-    completed([*TORCHRUN, "--max-restarts", "1", script], tmp_path, CRASH="1")
-    after = os.times()
-    records = recorded(tmp_path)
+    place, used = by_two(tmp_path, "--max-restarts", "1", script, CRASH="1")
+    records = recorded(place)
     assert [(r.attempt, r.rank) for r in records] == [(1, 0), (1, 1), (2, 0), (2, 1)]
     assert len({r.job_id for r in records}) == 1
     assert [r.status for r in records] == ["failed", "failed", "complete", "complete"]
     # 400 images, 4 epochs, half of them each: none counted twice.
     assert [r.units for r in records[2:]] == [800, 800]
     # No second of CPU time stands in two records: they sum to less than all that torchrun took.
-    used = after.children_user + after.children_system - before.children_user - before.children_system
     assert 0 < sum(r.conditions.cpu_s for r in records) < used
-    printed = listed(tmp_path)
+    printed = listed(place)
     assert [(j["attempt"], j["ranks"], j["status"]) for j in printed["jobs"]] == [
         (1, [0, 1], "failed"),
         (2, [0, 1], "complete"),

@@ -19,6 +19,9 @@ class Told:
     def __getattr__(self, name):
         raise ValueError(TEXT)
 
+    def __call__(self, *args, **kwargs):
+        raise ValueError(TEXT)
+
 
 def test_no_wrapper_records_the_message_of_an_error():
     files = {file for pattern in WRAPPERS for file in ROOM.glob(f"{pattern}.py")}

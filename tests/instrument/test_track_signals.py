@@ -19,8 +19,9 @@ LEDGER = sys.argv[1]
 def ready(*said):
     print(*said, flush=True)
 def wait():
+    # A signal that comes just before a sleep begins does not end it.
     while True:
-        time.sleep(60)
+        time.sleep(0.5)
 """
 
 BURN = "end = time.process_time() + 0.3\n    while time.process_time() < end: pass\n    "
