@@ -54,7 +54,7 @@ class Streamer(Protocol):
 
     def put(self, value: Any) -> None: ...  # noqa: ANN401, D102  # a tensor
 
-    def end(self) -> None: ...  # noqa: D102
+    def end(self) -> None: ...  # noqa: D102  # as of the class it stands for
 
 
 def track_generate(model: object, run: TrackedRun) -> GenerateTracking:
@@ -118,7 +118,7 @@ class GenerateWrapper:
 
     def __init__(self, model: object, meter: TokenMeter) -> None:
         """Wrap what is the model's ``generate`` now, and look like it."""
-        original: Any = model.generate  # type: ignore[attr-defined]
+        original: Any = model.generate  # type: ignore[attr-defined]  # a model of any kind
         update_wrapper(self, original, updated=())
         for name in ("__self__", "__func__"):
             if hasattr(original, name):

@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 from carbonlens.instrument.huggingface import TrackingCallback  # noqa: E402  # after what it needs
-from carbonlens.instrument.training import TrainingUnfinishedError  # noqa: E402
+from carbonlens.instrument.training import TrainingUnfinishedError  # noqa: E402  # after the check that the library is there
 
 pytestmark = pytest.mark.slow
 CONFIG = {

@@ -112,7 +112,7 @@ def test_it_passes_for_the_class_it_stands_for(model, ledger):
         assert {"run", "get_outputs", "close", "tracked", "mine"} <= set(dir(session))
         assert "InferenceSession" in repr(session)
         with pytest.raises(AttributeError, match="no attribute 'absent'"):
-            session.absent  # noqa: B018
+            session.absent  # noqa: B018  # asking is the test
         assert errors(pickle.dumps, session) == errors(pickle.dumps, session._bare)
         assert errors(copy.deepcopy, session)[0] is TypeError
         assert copy.copy(session) is session
@@ -391,7 +391,7 @@ def test_a_model_that_cannot_be_loaded_raises_as_ever_and_leaves_no_run(tmp_path
         file.write_bytes(content)
     for profile in (False, True):
         tracker = track("s", ledger=ledger)
-        tracked = errors(lambda f: TrackedSession(f, run=tracker, profile=profile), file)  # noqa: B023
+        tracked = errors(lambda f: TrackedSession(f, run=tracker, profile=profile), file)  # noqa: B023  # called at once
         assert tracked == errors(onnxruntime.InferenceSession, file)
     assert not ledger.exists() or not runs(ledger)
     assert errors(TrackedSession, 5) == errors(onnxruntime.InferenceSession, 5)

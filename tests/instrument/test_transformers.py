@@ -341,7 +341,7 @@ def test_blocks_that_end_in_the_wrong_order_leave_nothing_counting(model, tmp_pa
     assert run.run.tokens is None
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])  # noqa: S301
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])  # noqa: S301  # the test's own bytes
 def test_a_copy_made_inside_is_a_plain_model(model, tmp_path, copied):
     ids, _ = prompts(5)
     with tracked(tmp_path) as run, track_generate(model, run):
@@ -428,7 +428,7 @@ def test_a_forked_worker_counts_nothing_and_does_not_hang(model, tmp_path):
 def test_a_pipeline_is_followed(model, tmp_path):
     tokenizers = pytest.importorskip("tokenizers")
     words = tokenizers.Tokenizer(
-        tokenizers.models.WordLevel({f"w{i}": i for i in range(24)}, unk_token="w3")  # noqa: S106
+        tokenizers.models.WordLevel({f"w{i}": i for i in range(24)}, unk_token="w3")  # noqa: S106  # a word, no secret
     )
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     special = {"pad_token": "w0", "eos_token": "w2", "unk_token": "w3"}
