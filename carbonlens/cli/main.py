@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from carbonlens.cli import output, run_plain
-from carbonlens.errors import CarbonlensError
+from carbonlens.cli import light_start
+
+light_start.load_records_library()  # before the first module that holds records
+
+from carbonlens.cli import output, run_plain  # noqa: E402  # see the line above
+from carbonlens.errors import CarbonlensError  # noqa: E402  # see the line above
 
 
 def main() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -21,6 +19,8 @@ _NARROWEST = 40
 
 def width() -> int:
     """Return how many characters a line of prose may have: ``WIDTH``, less on a narrow terminal."""
+    import shutil  # here, as textwrap below: a run that prints one line does without
+
     return max(min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH), _NARROWEST)
 
 
@@ -127,6 +127,8 @@ def print_findings(findings: Sequence[Finding], *, most: int = 3, most_lines: in
         most: How many are printed.
         most_lines: Lines there are for them; the first is printed in any case.
     """
+    import textwrap
+
     shown = [f for f in findings if f.severity != "info"]
     shown.sort(key=lambda f: f.severity != "error")
     count = used = 0

@@ -16,7 +16,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import shutil
 import signal
 import threading
 import time
@@ -181,6 +180,8 @@ def _spawn(argv: Sequence[str], environ: Mapping[str, str], mask: frozenset[int]
         if error.errno != errno.ENOEXEC:
             raise
     # A script without an interpreter line: run by sh, as execvp(3) and shells do.
+    import shutil
+
     script = shutil.which(argv[0]) or argv[0]
     shell = ["/bin/sh", script, *argv[1:]]
     return os.posix_spawn(shell[0], shell, environ, setsigmask=mask, setsigdef=restored)

@@ -16,13 +16,13 @@ import time
 levels = (200.0, 420.0, 300.0)
 while True:
     t = time.monotonic()
-    print(f"{t * 1e6:.0f},{levels[int(t / 5) % 3]}", flush=True)
+    print(f"{t * 1e6:.0f},{levels[int(t / 15) % 3]}", flush=True)
     time.sleep(0.02)
 """
 IPMITOOL = """\
 #!{python}
 import time
-watts = (200.0, 420.0, 300.0)[int(time.monotonic() / 5) % 3]
+watts = (200.0, 420.0, 300.0)[int(time.monotonic() / 15) % 3]
 print(f"    Instantaneous power reading:  {{round((watts - 20) / 1.1)}} Watts")
 print("    Power reading state is:                   activated")
 """
@@ -126,7 +126,7 @@ def test_a_controller_is_calibrated_against_a_plug_that_the_same_run_read(shell)
     shell("run", "--trace", "t.csv", "--", "sleep", "60", **env)
     found = shell.json("calibrate", "controller", "--against", "latest", **env)
     assert (found["sensor"], found["meter"]) == ("ipmi", "plug")
-    # A controller's answer is up to a second old, of steps that take five.
+    # A controller's answer is a second old, or two on a busy machine, of steps that take fifteen.
     assert found["gain"]["value"] == pytest.approx(1.1, abs=0.08)
     assert found["run_id"] == record(shell, **env)["run_id"]
     shell("run", "--", "sleep", "4", **env)
