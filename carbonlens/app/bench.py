@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from carbonlens.app.assumptions import filled
 from carbonlens.app.compare import compare
 from carbonlens.app.terms import Terms, with_terms
 from carbonlens.domain.bench import Bench, Pace, Variant
@@ -82,7 +83,7 @@ def bench(  # noqa: PLR0913  # optional and by name
     store.ensure_writable()
     name, done = _series(given, store, resume=resume)
     study = with_terms(msgspec.structs.replace(given.study, name=name), terms)
-    given = msgspec.structs.replace(given, study=study, vector=vector or given.vector)
+    given = msgspec.structs.replace(given, study=study, vector=filled(vector or given.vector))
     store.keep_study(name, study_file.dumps(study, given.vector))
     notes: list[Finding] = []
     place = Place(ledger=str(store.path), sources=declared_sources(notes))

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from carbonlens.accounting.allocation import allocate
+from carbonlens.app.assumptions import filled, mixed_spans
 from carbonlens.app.terms import Terms, unmeasured_gates, with_terms
 from carbonlens.compare.from_runs import PER_RUN
 from carbonlens.compare.selecting import parse_selector, select_runs, with_combinations
@@ -137,13 +138,16 @@ def _prepared(
     renamed = {r.run_id: r for r in runs}
     allocation = allocate([renamed.get(r.run_id, r) for r in view.runs])
     runs, of_sharing = without_double_billing(runs, allocation, chosen)
-    shared = vector if vector is not None else stated
-    notes = [*view.findings, *of_sharing, *_unstated_widths(shared), *unmeasured_gates(chosen, runs)]
+    shared = filled(vector if vector is not None else stated)
+    chosen = _with_filled_places(chosen)
+    vectors = (shared, *(p.vector for p in chosen.effort_places))
+    of_factors = (*(f for v in vectors for f in v.findings), *mixed_spans(vectors))
+    notes = [*view.findings, *of_sharing, *of_factors, *_unstated_widths(shared)]
+    notes += unmeasured_gates(chosen, runs)
     if guessed and baseline is None:
         notes.append(_guessed_baseline(chosen))
-    return Prepared(
-        study=chosen, runs=runs, vector=shared, outcomes=_outcomes(runs, store), notes=tuple(notes)
-    )
+    told = msgspec.structs.replace(shared, findings=())
+    return Prepared(study=chosen, runs=runs, vector=told, outcomes=_outcomes(runs, store), notes=tuple(notes))
 
 
 def study_names(view: LedgerView) -> list[str]:
@@ -155,6 +159,14 @@ def _current(view: LedgerView) -> LedgerView:
     """Leave out what a later record supersedes, whatever study either belongs to."""
     kept, findings = current(view.runs)
     return msgspec.structs.replace(view, runs=kept, findings=(*view.findings, *findings))
+
+
+def _with_filled_places(study: Study) -> Study:
+    """Return a study whose effort places have the factors of the places they name."""
+    places = tuple(
+        msgspec.structs.replace(place, vector=filled(place.vector)) for place in study.effort_places
+    )
+    return msgspec.structs.replace(study, effort_places=places)
 
 
 def _guessed_baseline(study: Study) -> Finding:

@@ -156,13 +156,22 @@ def close(
         UsageError: If the period is not over, or closed already.
         RecordError: If a part of the ledger cannot be read.
         UnwritableError: If the ledger cannot be written.
+        ConfigError, InputFileError: If the user's own factors cannot be read.
     """
+    from carbonlens.factors.store import open_factors
     from carbonlens.ledger import closing
 
-    span = span_of(period, calendar)
+    span, factor_set = span_of(period, calendar), open_factors().sha256
     with open_ledger(ledger) as store:
         try:
-            return closing.close(store.path, store.holdings(), span, now_us=_now_us(), by=by or pseudonym())
+            return closing.close(
+                store.path,
+                store.holdings(),
+                span,
+                now_us=_now_us(),
+                by=by or pseudonym(),
+                factor_set=factor_set,
+            )
         except OSError as error:
             raise unwritable(store.path, error) from error
 

@@ -55,7 +55,10 @@ def print_as_text(comparison: Comparison, *, details: bool = False) -> None:
     if details:
         for line in details_of(comparison):
             output.say(line)
-    used = len(disagreeing) + len(reasons) + len(totals)
+    filled_in = [line for f in comparison.findings if f.code == "CL352" for line in _wrapped(f.message)]
+    for line in filled_in:
+        output.note(line)
+    used = len(disagreeing) + len(reasons) + len(totals) + len(filled_in)
     output.print_findings(_worth_showing(comparison), most_lines=max(_MOST_LINES - used, _LEAST_LINES))
 
 

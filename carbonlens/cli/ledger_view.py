@@ -122,6 +122,8 @@ def print_close(result: Close, *, json: bool) -> None:
         else "none before it"
     )
     output.say(f"Chained to: {before}.")
+    if result.factor_set_sha256:
+        output.say(f"Factor set {result.factor_set_sha256[:12]} (carbonlens factors list).")
 
 
 def print_redaction(result: Redaction, *, json: bool) -> None:

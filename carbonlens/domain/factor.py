@@ -11,6 +11,8 @@ from typing import Literal
 
 import msgspec
 
+from carbonlens.domain.finding import Finding
+
 Method = Literal["location", "market"]
 PriceUnit = Literal["kWh", "core_hour"]
 
@@ -75,6 +77,28 @@ class Embodied(msgspec.Struct, frozen=True, kw_only=True):
     example: bool = False
 
 
+class NamedPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """A place that a user names instead of typing its factors; ``app`` fills them from the store.
+
+    Attributes:
+        zone: Country, grid zone or state, as written.
+        cloud: Cloud region, as written (``aws:eu-west-3``).
+        country: Country it is said to lie in, to be checked.
+        region: Part of the country, as written.
+        period: Time of use: a year, a month, an hour in UTC.
+        span: ``direct`` or ``life_cycle``; direct where there is one when ``None``.
+        averaging: ``marginal`` only where it is asked for.
+    """
+
+    zone: str | None = None
+    cloud: str | None = None
+    country: str | None = None
+    region: str | None = None
+    period: str
+    span: Literal["direct", "life_cycle"] | None = None
+    averaging: Literal["average", "marginal"] = "average"
+
+
 class Vector(msgspec.Struct, frozen=True, kw_only=True):
     """The factors and prices that all arms of a comparison share.
 
@@ -87,6 +111,8 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True):
         pue_source: Where the PUE comes from.
         pue_u_relative: One relative sigma of the PUE; its error source is named ``pue``.
         example: True if any part is an example assumption.
+        named: Place whose factors are still to be filled in from the store.
+        findings: What was found while they were filled in.
     """
 
     place: str | None = None
@@ -99,6 +125,8 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True):
     machine: Price | None = None
     embodied: Embodied | None = None
     notes: tuple[str, ...] = ()
+    named: NamedPlace | None = None
+    findings: tuple[Finding, ...] = ()
 
     @property
     def example(self) -> bool:

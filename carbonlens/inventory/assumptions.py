@@ -1,7 +1,8 @@
 """Assumptions: the factors and prices of a comparison, as a user states them.
 
-Nothing is filled in. A section left out means that the part is unknown, and the
-figures that need it are unknown too.
+A section left out means that the part is unknown, and the figures that need it are
+unknown too. The one exception is asked for: a ``[place]`` that names a zone or a cloud
+region, and a year, takes from the factor tables what the file does not state.
 """
 
 from __future__ import annotations
@@ -9,17 +10,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from carbonlens.domain.factor import Embodied, Factor, Method, Price, PriceUnit, Vector
+from carbonlens.domain.factor import Embodied, Factor, Method, NamedPlace, Price, PriceUnit, Vector
 from carbonlens.errors import ConfigError
 from carbonlens.inventory import toml_file
 
 
 class _Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
+    name: str | None = None
+    zone: str | None = None
+    cloud: str | None = None
+    country: str | None = None
+    region: str | None = None
+    year: int | None = None
+    period: str | None = None
+    span: Literal["direct", "life_cycle"] | None = None
+    averaging: Literal["average", "marginal"] | None = None
 
 
 class _Grid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,6 +117,7 @@ def from_tables(tables: Mapping[str, Any], *, where: str) -> Vector:
         machine=_machine(stated.machine, where),
         embodied=_embodied(stated.embodied, where),
         notes=stated.notes,
+        named=_named(stated.place, where),
     )
     _one_currency(vector, where)
     return vector
@@ -116,8 +126,11 @@ def from_tables(tables: Mapping[str, Any], *, where: str) -> Vector:
 def to_tables(vector: Vector) -> dict[str, Any]:
     """Return a vector as tables that ``from_tables`` reads back."""
     tables: dict[str, Any] = {}
-    if vector.place is not None:
-        tables["place"] = {"name": vector.place}
+    place = {} if vector.place is None else {"name": vector.place}
+    if vector.named is not None:
+        place |= {k: v for k, v in msgspec.structs.asdict(vector.named).items() if v is not None}
+    if place:
+        tables["place"] = place
     grids = {"location": vector.location, "market": vector.market}
     stated = {name: _grid_table(factor) for name, factor in grids.items() if factor is not None}
     if stated:
@@ -137,6 +150,34 @@ def to_tables(vector: Vector) -> dict[str, Any]:
     if vector.notes:
         tables["notes"] = list(vector.notes)
     return tables
+
+
+def _named(place: _Place | None, where: str) -> NamedPlace | None:
+    """Return the place whose factors are to be filled in; ``None`` where no zone or region is named."""
+    if place is None or (place.name is not None and set(msgspec.structs.astuple(place)[1:]) == {None}):
+        return None
+    if (place.zone is None) == (place.cloud is None):
+        what = "names neither a zone nor a cloud region" if place.zone is None else "names two places"
+        raise ConfigError(
+            f"place {what}",
+            where=where,
+            mend='state place.zone = "FR" or place.cloud = "aws:eu-west-3", or place.name alone',
+        )
+    if (place.year is None) == (place.period is None):
+        raise ConfigError(
+            "place needs the time of use: one of place.year and place.period",
+            where=where,
+            mend='state place.year = 2025, or place.period = "2025-03"',
+        )
+    return NamedPlace(
+        zone=place.zone,
+        cloud=place.cloud,
+        country=place.country,
+        region=place.region,
+        period=place.period if place.period is not None else str(place.year),
+        span=place.span,
+        averaging=place.averaging or "average",
+    )
 
 
 def _factor(grid: _Grid | None, method: Method, where: str) -> Factor | None:

@@ -18,7 +18,7 @@ from carbonlens.domain.snapshot import Snapshot
 from carbonlens.ledger import activity, layout, records, redaction
 from carbonlens.ledger.holdings import Holdings
 
-NO_FACTOR_SET: Final = "no factor set is kept in the ledger yet: figures rest on the factors a report names"
+NO_FACTOR_SET: Final = "no factor set was named: figures rest on the factors a report names"
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):

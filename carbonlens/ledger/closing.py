@@ -58,7 +58,9 @@ class PeriodStatus(msgspec.Struct, frozen=True, kw_only=True):
         return "DRAFT" if self.state == "open" else ""
 
 
-def close(ledger: Path, held: Holdings, span: Span, *, now_us: int, by: str) -> Close:
+def close(
+    ledger: Path, held: Holdings, span: Span, *, now_us: int, by: str, factor_set: str | None = None
+) -> Close:
     """Close a period and return its manifest.
 
     Args:
@@ -67,6 +69,7 @@ def close(ledger: Path, held: Holdings, span: Span, *, now_us: int, by: str) -> 
         span: The period.
         now_us: The present, UTC microseconds.
         by: Name or pseudonym of who closes it.
+        factor_set: Hash of the factors the figures rest on.
 
     Raises:
         UsageError: If the period is not over, or closed already.
@@ -93,6 +96,8 @@ def close(ledger: Path, held: Holdings, span: Span, *, now_us: int, by: str) -> 
         )
     held, totals = _totals_of_one_moment(ledger, held, span)
     manifest = _manifest(ledger, held, totals, span, chain, now_us=now_us, by=by)
+    if factor_set is not None:
+        manifest = msgspec.structs.replace(manifest, factor_set_sha256=factor_set, factor_set_note=None)
     if chain.heads:
         *others, last = chain.heads
         named = {p: chain.hashes[p] for p in others}

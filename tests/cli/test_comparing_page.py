@@ -17,7 +17,7 @@ BLOCKS = dict(re.findall(r"<!-- example: ([\w.]+) -->\n```\w*\n(.*?)```", PAGE, 
 
 def test_no_block_is_left_out():
     assert len(BLOCKS) == PAGE.count("```") // 2
-    assert set(BLOCKS) == {"runs.csv", "compare", "study.toml", "check", "plan"}
+    assert set(BLOCKS) == {"runs.csv", "compare", "study.toml", "check", "place.toml", "carbon", "plan"}
 
 
 def run_block(shell, name):
@@ -31,7 +31,8 @@ def run_block(shell, name):
 @pytest.mark.slow
 def test_the_commands_print_what_stands_below_them(shell):
     (shell.folder / "runs.csv").write_text(BLOCKS["runs.csv"], "utf-8")
-    for name in ("compare", "check", "plan"):
+    (shell.folder / "place.toml").write_text(BLOCKS["place.toml"], "utf-8")
+    for name in ("compare", "check", "carbon", "plan"):
         run_block(shell, name)
 
 
