@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msgspec.structs import replace
-
-from carbonlens.accounting import formulas
+from carbonlens.accounting import boundaries, formulas
+from carbonlens.accounting.boundaries import Overheads
+from carbonlens.accounting.propagation import through
 from carbonlens.domain.comparison import Amounts
 from carbonlens.domain.estimate import Estimate, add, unknown
 from carbonlens.domain.factor import Embodied, Factor, Price, Vector
@@ -71,68 +71,8 @@ def facility_energy(
         boundary: What the joules include.
         vector: Supplies the PUE.
     """
-    if energy.value is None:
-        return unknown("kWh"), (
-            _finding(
-                "CL301",
-                "energy is unknown, and with it emissions and the cost of electricity",
-                "measure it with a sensor, or import a measured figure",
-            ),
-        )
-    kwh = energy.scale(formulas.energy_kwh(1.0), "kWh")
-    if boundary == "facility":
-        return kwh, ()
-    if boundary is None:
-        return _lower_bound(kwh), (
-            _finding(
-                "CL302",
-                "the energy's boundary is not stated: no PUE is applied, and figures made "
-                "from it are lower bounds",
-                "state device, it or facility with the runs",
-            ),
-        )
-    findings: list[Finding] = []
-    if boundary == "device":
-        kwh = _lower_bound(kwh)
-        findings.append(
-            _finding(
-                "CL303",
-                "device energy does not hold the host (power supply, fans, board): figures "
-                "made from it are lower bounds",
-                "add a wall or BMC reading, or a sourced host overhead",
-            )
-        )
-    if vector.pue is None:
-        findings.append(
-            _finding(
-                "CL304",
-                "the site's PUE is unknown: building overhead is left out, and figures are lower bounds",
-                "state pue with its source; 1.0 where there is no building overhead",
-            )
-        )
-        return _lower_bound(kwh), tuple(findings)
-    pue = _exact_or(vector.pue, vector.pue_u_relative, "pue", "1")
-    return propagate(formulas.facility_kwh, kwh, pue, "kWh"), tuple(findings)
-
-
-def propagate(formula: Callable[[Any, Any], Any], a: Estimate, b: Estimate, unit: str) -> Estimate:
-    """Apply a formula that is a product of its two arguments to estimates.
-
-    A product of two arguments is their product times what the formula makes of
-    two ones, so its errors are those of the product (JCGM 100:2008, 5.1.2,
-    first order) and the formula need not be written again. An input without an
-    interval leaves the result without one.
-
-    Args:
-        formula: Bilinear in its arguments, for example ``facility_kwh``.
-        a: First argument.
-        b: Second argument; a source it shares with ``a`` is one error.
-        unit: Unit of the result.
-    """
-    product = a.times(b, unit).scale(float(formula(1.0, 1.0)), unit)
-    if a.value is None or b.value is None:
-        return product
-    return replace(product, value=float(formula(a.value, b.value)))
+    pue = None if vector.pue is None else _exact_or(vector.pue, vector.pue_u_relative, "pue", "1")
+    return boundaries.facility_energy(energy, boundary, Overheads(pue=pue))
 
 
 def _emissions(
@@ -172,7 +112,7 @@ def _embodied(core_hours: Estimate | None, embodied: Embodied | None) -> tuple[E
                 "record CPU time with the runs",
             ),
         )
-    return propagate(formulas.embodied_kg, core_hours, rate, "kg"), ()
+    return through(formulas.embodied_kg, core_hours, rate, unit="kg"), ()
 
 
 def _cost(
@@ -236,12 +176,12 @@ def _machine(
                 "record CPU time with the runs",
             ),
         )
-    return propagate(formulas.machine_cost, core_hours, rate, currency), ()
+    return through(formulas.machine_cost, core_hours, rate, unit=currency), ()
 
 
 def _priced(formula: Callable[[Any, Any], Any], quantity: Estimate, rate: Estimate, unit: str) -> Estimate:
     """Return a quantity at a rate; at a rate of zero any quantity amounts to nothing, known or not."""
-    return _nothing(unit) if rate.value == 0 else propagate(formula, quantity, rate, unit)
+    return _nothing(unit) if rate.value == 0 else through(formula, quantity, rate, unit=unit)
 
 
 def _nothing(unit: str) -> Estimate:
@@ -252,10 +192,6 @@ def _exact_or(value: float, u_relative: float, source: str, unit: str) -> Estima
     """Return a factor as an estimate whose one error source is named after it."""
     sources = {source: value * u_relative} if u_relative else {}
     return Estimate(value=value, unit=unit, u_by_source=sources)
-
-
-def _lower_bound(estimate: Estimate) -> Estimate:
-    return replace(estimate, state="unbounded")
 
 
 def _finding(code: str, message: str, mend: str, *, severity: Severity = "warning") -> Finding:

@@ -19,6 +19,26 @@ def energy_kwh(energy_j: Quantity) -> Quantity:
     return energy_j / J_PER_KWH
 
 
+def it_kwh(device_kwh: Quantity, host_overhead: Quantity) -> Quantity:
+    """Return IT energy of device energy (power supply, fans and board of the server)."""
+    return device_kwh * host_overhead
+
+
+def device_of_it_kwh(it_kwh: Quantity, host_overhead: Quantity) -> Quantity:
+    """Return device energy of IT energy."""
+    return it_kwh / host_overhead
+
+
+def it_of_facility_kwh(facility_kwh: Quantity, pue: Quantity) -> Quantity:
+    """Return IT energy of facility energy (PUE as in ISO/IEC 30134-2)."""
+    return facility_kwh / pue
+
+
+def pue_of(facility_kwh: Quantity, it_kwh: Quantity) -> Quantity:
+    """Return the PUE of both energies (ISO/IEC 30134-2)."""
+    return facility_kwh / it_kwh
+
+
 def facility_kwh(it_kwh: Quantity, pue: Quantity) -> Quantity:
     """Return facility energy of IT energy (PUE as in ISO/IEC 30134-2)."""
     return it_kwh * pue

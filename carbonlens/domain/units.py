@@ -12,6 +12,17 @@ J_PER_KWH: Final = 3_600_000
 S_PER_HOUR: Final = 3_600
 US_PER_S: Final = 1_000_000
 US_PER_HOUR: Final = 3_600_000_000
+HOURS_PER_DAY: Final = 24
+HOURS_PER_YEAR: Final = 8_760
+"""Of a year of 365 days, in which lives of hardware are counted."""
+
+G_PER_KG: Final = 1_000
+KG_PER_TONNE: Final = 1_000
+W_PER_KW: Final = 1_000
+WH_PER_KWH: Final = 1_000
+KWH_PER_MWH: Final = 1_000
+KG_PER_1E8_LB: Final = 45_359_237
+"""The avoirdupois pound is 0.45359237 kg exactly; a whole number, so that Decimals stay exact."""
 
 Z_95: Final = 1.959963984540054
 """Two-sided 95 % quantile of the standard normal distribution."""

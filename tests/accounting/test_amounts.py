@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from carbonlens.accounting import formulas
-from carbonlens.accounting.amounts import NO_CURRENCY, account, facility_energy, propagate
+from carbonlens.accounting.amounts import NO_CURRENCY, account, facility_energy
+from carbonlens.accounting.propagation import through
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.factor import Embodied, Factor, Price, Vector
 from carbonlens.domain.units import J_PER_KWH
@@ -152,17 +153,17 @@ def test_two_currencies_are_refused():
 
 
 @given(a=st.floats(1e-3, 1e6), b=st.floats(1e-3, 1e3), ua=st.floats(0, 0.5), ub=st.floats(0, 0.5))
-def test_propagate_agrees_with_first_order_theory(a, b, ua, ub):
+def test_through_agrees_with_first_order_theory(a, b, ua, ub):
     one = Estimate(value=a, unit="kWh", u_random=a * ua)
     other = Estimate(value=b, unit="1", u_by_source={"f": b * ub})
-    product = propagate(formulas.emissions_kg, one, other, "kg")
+    product = through(formulas.emissions_kg, one, other, unit="kg")
     assert product.value == pytest.approx(a * b)
     assert product.u_total == pytest.approx(a * b * (ua**2 + ub**2) ** 0.5, rel=1e-9, abs=1e-12)
 
 
 def test_a_source_in_both_arguments_is_one_error():
     one = Estimate(value=10.0, unit="x", u_by_source={"s": 1.0})
-    assert propagate(formulas.emissions_kg, one, one, "y").u_by_source == pytest.approx({"s": 20.0})
+    assert through(formulas.emissions_kg, one, one, unit="y").u_by_source == pytest.approx({"s": 20.0})
 
 
 def test_an_energy_of_unknown_width_leaves_amounts_without_an_interval():
@@ -176,7 +177,7 @@ def test_an_energy_of_unknown_width_leaves_amounts_without_an_interval():
 
 def test_a_formula_with_a_constant_scales_its_errors():
     one, other = Estimate(value=2.0, unit="x", u_random=0.1), Estimate(value=3.0, unit="y", u_random=0.3)
-    got = propagate(lambda a, b: 10 * a * b, one, other, "z")
+    got = through(lambda a, b: 10 * a * b, one, other, unit="z")
     assert got.value == 60.0
     assert got.u_random == pytest.approx(10 * (0.3**2 + 0.6**2) ** 0.5)
 
