@@ -22,6 +22,9 @@ MODULES: Final = {
     "compare": "compare",
     "check": "check",
     "report": "report",
+    "factors": "factors",
+    "prices": "prices",
+    "inventory": "inventory",
     "ledger": "ledger",
 }
 """Commands and the modules that add them, in the order the help lists them."""

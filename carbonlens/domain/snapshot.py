@@ -11,8 +11,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The content of one inventory file.
 
     Attributes:
-        snapshot_id: Hash of the content: the same content counts once.
-        name: What it describes: ``sites``, ``meters``, ``certificates``, ``assets``...
+        snapshot_id: Hash of name and content: the same counts once.
+        name: File it stood in: ``sites.toml``, ``readings-2026.csv``...
         taken_us: When it was read, UTC microseconds.
         text: The content as read.
     """

@@ -1,1 +1,1 @@
-"""User configuration in TOML: studies, assumptions, later sites and meters."""
+"""User files: studies, assumptions, and the inventory of sites, meters, certificates, assets and prices."""

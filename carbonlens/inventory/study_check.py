@@ -80,6 +80,13 @@ def _check_lattice(study: Study, where: str) -> None:
     wanted = set(study.optimizations)
     if len(wanted) < len(study.optimizations):
         raise ConfigError("names an optimization twice", where=where, mend="name each once")
+    strange = next((o for o in study.optimization_hours if o not in wanted), None)
+    if strange is not None:
+        raise ConfigError(
+            f"[lattice] engineering_hours names {strange!r}, which is no optimization of it",
+            where=where,
+            mend=f"name one of {', '.join(study.optimizations)}",
+        )
     for index, order in enumerate(study.orders):
         if len(order) != len(wanted) or set(order) != wanted:
             raise ConfigError(
@@ -192,11 +199,11 @@ def _check_adjustment(one: Adjustment, where: str) -> None:
 
 
 def _check_effort(study: Study, where: str) -> None:
-    for step in study.steps:
-        hours = step.engineering_hours
-        if hours is not None and not 0 <= hours < math.inf:
+    stated = {s.name: s.engineering_hours for s in study.steps if s.engineering_hours is not None}
+    for name, hours in (stated | dict(study.optimization_hours)).items():
+        if not 0 <= hours < math.inf:
             raise ConfigError(
-                f"step {step.name!r} took {hours} engineering hours",
+                f"step {name!r} took {hours} engineering hours",
                 where=where,
                 mend="give hours, 0 or more",
             )

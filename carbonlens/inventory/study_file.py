@@ -63,6 +63,7 @@ class _Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _Lattice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     optimizations: tuple[str, ...]
     orders: tuple[str, ...] = ()
+    engineering_hours: dict[str, float] = {}  # a frozen record's default is never mutated
 
 
 class _Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -147,6 +148,7 @@ def load(path: Path) -> tuple[Study, Vector]:
         ),
         optimizations=() if stated.lattice is None else stated.lattice.optimizations,
         orders=() if stated.lattice is None else tuple(map(_order, stated.lattice.orders)),
+        optimization_hours={} if stated.lattice is None else stated.lattice.engineering_hours,
         gates=tuple(map(gate_of, stated.gate)),
         adjustments=tuple(Adjustment(**msgspec.structs.asdict(a)) for a in stated.adjustment),
         engineering=_engineering(stated.engineering),
@@ -167,7 +169,10 @@ def dumps(study: Study, vector: Vector) -> str:
     tables["step"] = [_step_table(s) for s in study.steps]
     if study.optimizations:
         orders = [_ORDER.join(o) for o in study.orders] or None
-        tables["lattice"] = _stated({"optimizations": list(study.optimizations), "orders": orders})
+        hours = dict(study.optimization_hours) or None
+        tables["lattice"] = _stated(
+            {"optimizations": list(study.optimizations), "orders": orders, "engineering_hours": hours}
+        )
     tables["gate"] = _tables(study.gates)
     tables["adjustment"] = _tables(study.adjustments)
     if study.engineering is not None:

@@ -72,15 +72,20 @@ def locate(
     variables = os.environ if environ is None else environ
     if variables.get(LEDGER_VARIABLE):
         return _whole(Path(variables[LEDGER_VARIABLE]), LEDGER_VARIABLE)
-    here = (start or _working_folder()).absolute()
-    return _from_pyproject(here) or here / ".carbonlens"
+    here = (start or working_folder()).absolute()
+    return from_pyproject(here, "ledger") or here / ".carbonlens"
 
 
 def _whole(path: Path, where: str) -> Path:
-    return path if is_address(path) else _expanded(path, where).absolute()
+    return path if is_address(path) else expanded(path, where).absolute()
 
 
-def _working_folder() -> Path:
+def working_folder() -> Path:
+    """Return the folder this process works in.
+
+    Raises:
+        ConfigError: If it is gone.
+    """
     try:
         return Path.cwd()
     except FileNotFoundError as error:
@@ -89,14 +94,32 @@ def _working_folder() -> Path:
         ) from error
 
 
-def _expanded(path: Path, where: str) -> Path:
+def expanded(path: Path, where: str) -> Path:
+    """Return the path with ``~`` written out.
+
+    Args:
+        path: As it was given.
+        where: Option, variable or file that gave it.
+
+    Raises:
+        ConfigError: If a ``~user`` has no home.
+    """
     try:
         return path.expanduser()
     except RuntimeError as error:
         raise ConfigError(f"{str(path)!r}: {error}", where=where, mend="write the path in full") from error
 
 
-def _from_pyproject(here: Path) -> Path | None:
+def from_pyproject(here: Path, key: str) -> Path | None:
+    """Return the place that ``[tool.carbonlens]`` of the nearest ``pyproject.toml`` names.
+
+    Args:
+        here: Folder to search from.
+        key: ``ledger``, ``inventory`` or ``factors``; a relative path is taken from the file's folder.
+
+    Raises:
+        ConfigError: If the value is no text, or empty, or a ``~user`` has no home.
+    """
     for folder in (here, *here.parents):
         file = folder / "pyproject.toml"
         if not file.is_file():
@@ -110,21 +133,21 @@ def _from_pyproject(here: Path) -> Path | None:
             return None
         tool = tables.get("tool", {})
         section = tool.get("carbonlens", {}) if isinstance(tool, dict) else {}
-        value = section.get("ledger") if isinstance(section, dict) else None
+        value = section.get(key) if isinstance(section, dict) else None
         if value is None:
             return None
         if not isinstance(value, str):
             raise ConfigError(
-                "[tool.carbonlens] ledger is not text", where=str(file), mend='write ledger = "path"'
+                f"[tool.carbonlens] {key} is not text", where=str(file), mend=f'write {key} = "path"'
             )
         if not value.strip():
             # As a path it would be the project's own folder.
             raise ConfigError(
-                "[tool.carbonlens] ledger is empty",
+                f"[tool.carbonlens] {key} is empty",
                 where=str(file),
-                mend='write ledger = "path", or leave it out',
+                mend=f'write {key} = "path", or leave it out',
             )
-        return Path(value) if is_address(value) else folder / _expanded(Path(value), str(file))
+        return Path(value) if is_address(value) else folder / expanded(Path(value), str(file))
     return None
 
 

@@ -1,0 +1,65 @@
+"""The inventory commands as users run them."""
+
+from tests.inventory.inventory_files import METER, SITE, TERMS, lay
+
+
+def test_init_and_check(shell):
+    done = shell("inventory", "init", "inventory")
+    assert "saved 13 files" in done.stdout
+    done = shell("inventory", "check")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "0 findings" in done.stdout
+    assert "invented" in done.stdout
+    assert done.stderr == ""
+    assert "holds files already" in shell("inventory", "init", "inventory", code=2).stderr
+    assert shell.json("inventory", "init", "other")["files"][0] == "assets.csv"
+
+
+def test_findings_are_listed_and_exit_0(shell):
+    rows = "meter,start,end,energy,unit\nm1,2026-01-01,2026-01-02,1,kWh\nm2,2026-01-01,2026-01-02,1,kWh\n"
+    site = SITE + 'pue = 0.5\npue_source = "s"\n'
+    place = lay(
+        shell.folder / "x", sites_toml=site, meters_toml=METER, reporting_toml=TERMS, readings_csv=rows
+    )
+    done = shell("inventory", "check", "x")
+    assert "CL368 error: sites.toml:1" in done.stderr
+    assert "CL364 warning" in done.stderr
+    assert max(map(len, (done.stdout + done.stderr).splitlines())) <= 80
+    shown = shell.json("inventory", "check", place)
+    assert (shown["schema"], shown["faults"], shown["deliveries"]) == ("carbonlens/inventory/1", [], None)
+    assert {f["file"]: (f["rows"], f["findings"]) for f in shown["files"]} == {
+        "meters.toml": (1, 0),
+        "readings.csv": (2, 1),
+        "reporting.toml": (1, 0),
+        "sites.toml": (1, 1),
+    }
+    assert [f["code"] for f in shown["findings"]] == ["CL364", "CL368"]
+
+
+def test_a_malformed_file_exits_2_and_names_every_fault(shell):
+    lay(shell.folder / "inventory", sites_toml="[[site]]\nkin = 1\n", meters_toml="[[meter]\n")
+    done = shell("inventory", "check", code=2)
+    assert "sites.toml:2: unknown key 'kin'" in done.stderr
+    assert "meters.toml:1" in done.stderr
+    assert "4 faults to mend" in done.stdout
+    shown = shell.json("inventory", "check", code=2)
+    assert [(f["file"], f["line"]) for f in shown["faults"]] == [
+        *(("meters.toml", 1), ("sites.toml", 1), ("sites.toml", 1), ("sites.toml", 2)),
+    ]
+    assert all(f["mend"] for f in shown["faults"])
+
+
+def test_no_inventory_is_said_with_what_to_do(shell):
+    assert "carbonlens inventory init" in shell("inventory", "check", code=2).stderr
+    assert "not there" in shell("inventory", "check", "nowhere", code=3).stderr
+
+
+def test_deliveries_are_held_against_the_ledger(shell):
+    text = '[[delivery]]\nteam = "ai"\nmonths = ["2025-01..2025-02"]\n'
+    lay(shell.folder / "inventory", deliveries_toml=text)
+    assert "Deliveries" not in shell("inventory", "check").stdout
+    shell("run", "--tag", "team=ai", "--", "true")
+    done = shell("inventory", "check")
+    assert "Deliveries: 0 of 2 expected deliveries came (0 %)." in done.stdout
+    assert "CL379 warning" in done.stderr
+    assert shell.json("inventory", "check")["deliveries"] == {"expected": 2, "came": 0, "share": 0.0}
