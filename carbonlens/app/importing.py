@@ -11,7 +11,11 @@ from typing import Literal
 
 import msgspec
 
+from carbonlens.accounting.cost import StatedCosts, stated_costs
+from carbonlens.app.importing_charges import ChargeKeeper, CostTotals, cost_totals
+from carbonlens.domain.charge import Charge
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.limits import MOST_HOURS, is_overlong, misfit
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import J_PER_KWH
 from carbonlens.errors import InputFileError
@@ -30,6 +34,9 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         energy_kwh: Energy as the sources state it, at their own boundary.
         emissions_reported_kg: The sources' own emissions, kept as evidence.
+        charges: Lines of bills.
+        cost: Of the bills, by currency; ``None`` without a bill.
+        cost_stated: What runs themselves say they cost, by currency: of those that say it.
     """
 
     runs: int = 0
@@ -38,6 +45,9 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     energy_kwh: float | None = None
     emissions_reported_kg: float | None = None
     duration_s: float | None = None
+    charges: int = 0
+    cost: dict[str, CostTotals] | None = None
+    cost_stated: dict[str, Decimal] | None = None
 
 
 class FileResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +132,7 @@ class _Session:
         self.rows = 0
         self.rejected = 0
         self._known = {(r.study, r.run_id): r for r in store.view().runs}
+        self._charges = ChargeKeeper(store, tags, site)
         self._now_us = time.time_ns() // 1000
 
     def take(self, file: Path, named: bool, readers: Sequence[Importer]) -> FileResult:
@@ -139,7 +150,7 @@ class _Session:
         if reader is None:
             known = ", ".join(r.name for r in readers)
             return _refused(file, named, f"is of no known format (known: {known})", _RUN_TABLE)
-        if self.store.batch_file(sha, _label(reader)).exists():
+        if self._holds(sha, _label(reader)):
             text = "the same content was imported before; counted once"
             return _result(
                 file, named, reader.name, "duplicate", Totals(), (_finding("CL210", "info", text, file),)
@@ -154,7 +165,10 @@ class _Session:
         clashes = [(run, self._clash(run, file)) for run in extract.runs]
         fresh = [self._marked(run) for run, clash in clashes if clash is None]
         findings = [*extract.findings, *(clash for _, clash in clashes if clash is not None)]
-        rejected = extract.rows_rejected + sum(c is not None and c.code == "CL213" for _, c in clashes)
+        findings += [f for run in fresh for f in self._overlong(run, file)]
+        rejected = extract.rows_rejected + sum(
+            c is not None and c.code in {"CL213", "CL217"} for _, c in clashes
+        )
         self.rows += extract.rows
         self.rejected += rejected
         self._now_us += 1
@@ -162,12 +176,28 @@ class _Session:
             self.store.add_batch(fresh, source_sha256=sha, importer=_label(reader))
             self.new += fresh
             self._known.update({(r.study, r.run_id): r for r in fresh})
-        elif not findings:
+        charges: list[Charge] = []
+        if extract.charges:
+            charges, said = self._charges.keep(
+                extract.charges, file, sha256=sha, importer=_label(reader), now_us=self._now_us
+            )
+            findings += said
+        if not (fresh or charges or findings):
             findings.append(_finding("CL211", "warning", "holds no runs", file, "check the file"))
-        totals = totals_of(fresh, extract.rows, rejected)
-        return _result(file, named, reader.name, _status(fresh, findings), totals, tuple(findings))
+        totals = totals_of(fresh, extract.rows, rejected, charges)
+        findings += [msgspec.structs.replace(f, file=str(file)) for f in _stated(fresh).findings]
+        status = _status([*fresh, *charges], findings)
+        return _result(file, named, reader.name, status, totals, tuple(findings))
+
+    def _holds(self, sha: str, importer: str) -> bool:
+        return self.store.batch_file(sha, importer).exists() or self._charges.holds_file(sha, importer)
 
     def _clash(self, run: Run, file: Path) -> Finding | None:
+        unfit = misfit(run)
+        if unfit is not None:
+            line = run.origin.source_line if run.origin else None
+            text = f"run {run.run_id!r} is not imported: {unfit}"
+            return _finding("CL217", "error", text, file, "check the figure and its unit", line)
         earlier = self._known.get((run.study, run.run_id))
         if earlier is None:
             return None
@@ -179,6 +209,16 @@ class _Session:
         text = f"run {run.run_id!r} of study {run.study!r} is in the ledger with other content; not imported"
         return _finding("CL213", "error", text, file, "give the row a run_id of its own", line)
 
+    def _overlong(self, run: Run, file: Path) -> list[Finding]:
+        if not is_overlong(run):
+            return []
+        text = (
+            f"run {run.run_id!r} takes more than {MOST_HOURS // 24} days: "
+            "its energy stands in the hour of its start"
+        )
+        line = run.origin.source_line if run.origin else None
+        return [_finding("CL216", "warning", text, file, "check the unit of its duration and times", line)]
+
     def _marked(self, run: Run) -> Run:
         origin = run.origin
         if origin is not None:
@@ -187,7 +227,7 @@ class _Session:
         return msgspec.structs.replace(run, tags=tags, site=run.site or self.site, origin=origin)
 
     def totals(self) -> Totals:
-        return totals_of(self.new, self.rows, self.rejected)
+        return totals_of(self.new, self.rows, self.rejected, self._charges.new)
 
 
 def _hidden(file: Path, folder: Path) -> bool:
@@ -199,20 +239,21 @@ def _untagged(run: Run) -> Run:
     return msgspec.structs.replace(run, tags={}, site=None)
 
 
-def _status(fresh: Sequence[Run], findings: Sequence[Finding]) -> FileStatus:
+def _status(fresh: Sequence[Run | Charge], findings: Sequence[Finding]) -> FileStatus:
     """Return what became of a file that could be read."""
     if fresh:
         return "imported"
-    if any(f.code == "CL212" for f in findings):
+    if any(f.code in {"CL212", "CL236"} for f in findings):
         return "duplicate"
     return "refused" if any(f.severity == "error" for f in findings) else "imported"
 
 
-def totals_of(runs: Sequence[Run], rows: int, rejected: int) -> Totals:
-    """Sum what runs state; a sum with an unknown part is ``None``."""
+def totals_of(runs: Sequence[Run], rows: int, rejected: int, charges: Sequence[Charge] = ()) -> Totals:
+    """Sum what runs and bills state; a sum with an unknown part is ``None``."""
     energy = _complete([r.energy[0].energy_j if len(r.energy) == 1 else None for r in runs])
     reported = _complete([r.emissions_reported_kg for r in runs])
     durations = _complete([None if r.duration_s is None else Decimal(repr(r.duration_s)) for r in runs])
+    stated = {currency: money.amount for currency, money in _stated(runs).totals.items()}
     return Totals(
         runs=len(runs),
         rows=rows,
@@ -220,7 +261,15 @@ def totals_of(runs: Sequence[Run], rows: int, rejected: int) -> Totals:
         energy_kwh=None if energy is None else float(energy / J_PER_KWH),
         emissions_reported_kg=None if reported is None else float(reported),
         duration_s=None if durations is None else float(durations),
+        charges=len(charges),
+        cost=cost_totals(charges) if charges else None,
+        cost_stated=stated or None,
     )
+
+
+def _stated(runs: Sequence[Run]) -> StatedCosts:
+    """Return what runs say they cost, each once whatever study has another of its name."""
+    return stated_costs({f"{r.study}/{r.run_id}": r.cost for r in runs})
 
 
 def _label(reader: Importer) -> str:

@@ -18,6 +18,7 @@ from carbonlens.domain.money import Money
 from carbonlens.domain.run import Origin
 
 ChargeCategory = Literal["usage", "purchase", "tax", "credit", "adjustment"]
+CommitmentStatus = Literal["used", "unused"]
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +28,7 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
         charge_id: The source's own line id, or one made from the content by the
             importer: the same line met twice counts once.
         start_us, end_us: The charge period, end exclusive.
+        billing_start_us, billing_end_us: The billing period, end exclusive; ``None`` when not stated.
         billed, effective, list_cost, contracted: The costs, ``None`` where the
             source does not state one: none is derived from another.
         category: What kind of charge; credits and refunds are negative amounts.
@@ -34,12 +36,17 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
         provider: Who provides the service.
         invoice_id: The invoice the line is on.
         billing_account: Account that is billed.
+        sub_account: Part of it that the resource belongs to.
         service, sku: What was bought, as the source names it.
         region: Region as the source names it; the grid zone is resolved later.
         site: Site of the inventory; ``None`` when not stated.
         meter_id: Meter of an energy bill.
         resource_id: The resource charged, which runs may name in their tags.
         quantity, unit: Consumed quantity in the source's unit.
+        list_unit_price, contracted_unit_price: Per priced unit, in the currency of the costs.
+        pricing_quantity, pricing_unit: What the unit prices are multiplied by.
+        commitment_id: The commitment (reservation, savings plan) a line buys or uses.
+        commitment_status: Whether it is use of the commitment, or a part nobody used.
         energy_j: The quantity in joules, where it is an energy.
         tags: The source's tags.
         supersedes: ``charge_id`` that this one corrects.
@@ -67,6 +74,15 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
     quantity: Decimal | None = None
     unit: str | None = None
     energy_j: Decimal | None = None
+    billing_start_us: int | None = None
+    billing_end_us: int | None = None
+    sub_account: str | None = None
+    list_unit_price: Decimal | None = None
+    contracted_unit_price: Decimal | None = None
+    pricing_quantity: Decimal | None = None
+    pricing_unit: str | None = None
+    commitment_id: str | None = None
+    commitment_status: CommitmentStatus | None = None
     tags: Mapping[str, str] = msgspec.field(default_factory=dict)
     schema_version: int = 1
     supersedes: str | None = None

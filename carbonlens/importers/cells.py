@@ -42,6 +42,15 @@ def text_of(row: Row, column: str) -> str | None:
     return None if value.lower() in _UNKNOWN_WORDS else value
 
 
+def stated(row: Row) -> dict[str, str]:
+    """Return the cells that say something, without blanks around them."""
+    return {
+        name: bare
+        for name, value in row.items()
+        if value and (bare := value.strip()).lower() not in _UNKNOWN_WORDS
+    }
+
+
 def number_of(row: Row, column: str, *, minimum: Decimal | None = None) -> Decimal | None:
     """Return the cell's exact number; ``None`` where it is unknown.
 

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from carbonlens.domain.charge import Charge
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 
@@ -27,13 +28,15 @@ class Extract(msgspec.Struct, frozen=True, kw_only=True):
         rows_repeated: Rows that repeat another exactly, counted once.
         energy_j: Sum of the energies the source states; ``None`` when a run
             has none, since a partial sum is not a total.
+        charges: Lines of a bill, each once.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[Run, ...] = ()
     rows: int
     rows_rejected: int
     rows_repeated: int = 0
-    energy_j: Decimal | None
+    energy_j: Decimal | None = None
+    charges: tuple[Charge, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 

@@ -7,6 +7,7 @@ it holds the columns queries sum by and the whole record as JSON.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -158,6 +159,10 @@ def read_stored(folder: Path, kind: Kind[Row]) -> tuple[list[tuple[Row, str]], l
     connection = parquet.connect()
     try:
         for file in files:
+            if file.exists() and not file.is_file():
+                # A pipe would keep DuckDB waiting.
+                findings.append(_damaged(file, "it is no regular file"))
+                continue
             try:
                 lines = parquet.texts(connection, file)
                 rows = [decode_json(line, kind.type) for line in lines]
@@ -172,6 +177,32 @@ def read_stored(folder: Path, kind: Kind[Row]) -> tuple[list[tuple[Row, str]], l
     finally:
         connection.close()
     return list(first.values()), findings
+
+
+def ids(folder: Path, kind: Kind[Row]) -> set[str]:
+    """Return the ids of all rows, superseded ones too; those of a damaged batch are left out.
+
+    Args:
+        folder: Folder of the kind's batches.
+        kind: Which rows.
+
+    Raises:
+        MissingExtraError: If there are batches and DuckDB is not installed.
+        OSError: If the folder cannot be read.
+    """
+    files = files_in(folder, ".parquet")
+    found: set[str] = set()
+    if not files:
+        return found
+    connection = parquet.connect()
+    try:
+        # What cannot be read is told by who reads the rows; a pipe would keep DuckDB waiting.
+        for file in filter(Path.is_file, files):
+            with suppress(parquet.UnreadableParquetError):
+                found.update(parquet.texts(connection, file, kind.id_field))
+    finally:
+        connection.close()
+    return found
 
 
 def _twice(name: str, file: Path) -> Finding:

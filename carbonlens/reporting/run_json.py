@@ -19,7 +19,8 @@ def run_json(run: Run, billed: Run | None = None) -> dict[str, object]:
     for a component that nothing read. ``energy_dynamic_j`` leaves out the share
     of idle power; ``null`` where a source does not tell it apart. ``execution`` says what
     each execution provider of a runtime did, with ``null`` for what no profile tells.
-    ``phases`` are parts of the run, which may hold more than they sum to.
+    ``phases`` are parts of the run, which may hold more than they sum to. ``cost`` is what the
+    source itself states, ``null`` where it states none.
 
     Args:
         run: The run as it was measured.
@@ -46,6 +47,7 @@ def run_json(run: Run, billed: Run | None = None) -> dict[str, object]:
         "boundary": run.boundary,
         "units": None if run.units is None else float(run.units),
         "unit": run.unit,
+        "cost": run.cost,
         "coverage": run.coverage,
         "exit_code": run.exit_code,
         "error": run.error,

@@ -1,0 +1,21 @@
+"""Currency codes of ISO 4217: a code that is none of them is a slip of the pen."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_CODES: Final = """
+AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD
+CDF CHF CLF CLP CNY COP COU CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD
+GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT
+LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD
+OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SRD SSP STN
+SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYI UYU UYW UZS VED VES VND VUV WST XAF XCD
+XCG XOF XPF YER ZAR ZMW ZWG
+"""
+
+CURRENCIES: Final = frozenset(_CODES.split())
+"""Codes in which something is billed, and a few that were replaced since 2020 and stand on older bills.
+
+Left out are metals, bond units, testing (``XTS``) and "no currency" (``XXX``).
+"""

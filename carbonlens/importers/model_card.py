@@ -1,0 +1,270 @@
+"""Model cards and tables of energy and emissions, as claims: Markdown, front matter or CSV.
+
+It yields claims to be audited and no runs: what a card states is no measurement. So it is
+no importer of ``carbonlens import``.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+from carbonlens.domain.claim import Claim, Stated
+from carbonlens.errors import InputFileError
+from carbonlens.importers.cells import decode, delimiter_of
+from carbonlens.importers.claim_cells import (
+    TEXT_FIELDS,
+    YEAR_FIELDS,
+    Column,
+    column_of,
+    number_in,
+    plain,
+    year_in,
+)
+from carbonlens.importers.front_matter import emissions_of
+
+MOST_BYTES: Final = 20_000_000
+_LONGEST_NAME: Final = 60
+_RULE: Final = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-+:?\s*)*\|?\s*$")
+_TOTAL: Final = re.compile(r"^(grand |sub.?)?(total|sum|overall)\b", re.IGNORECASE)
+_TO_UNIT: Final = {
+    ("watts", "kW"): ("W", Decimal(1000)),
+    ("water", "kL"): ("L", Decimal(1000)),
+    ("water", "mL"): ("L", Decimal("0.001")),
+}
+_SCOPE: Final = re.compile(r"^scope\s*", re.IGNORECASE)
+_ENERGY_UNITS: Final = frozenset({"J", "Wh", "kWh", "MWh", "GWh"})
+_CUMULATIVE: Final = re.compile(
+    r"(?:cumulative|total)\b[^.|]{0,40}?(?P<number>\d[\d,.]*\s*(?:k|m|million|thousand)?)\W{0,4}"
+    r"(?:gpu|tpu)[- ]?hours",
+    re.IGNORECASE,
+)
+_PROSE_CO2: Final = re.compile(
+    r"(?P<number>\d[\d,.]*\d|\d)\s*(?P<unit>kg|kilograms?|g|grams?|t|tons?|tonnes?|lbs?)\s*(?:of\s*)?CO2",
+    re.IGNORECASE,
+)
+
+
+def read_claims(path: Path, shown: str | None = None) -> tuple[Claim, ...]:
+    """Return all that a card or table states, each claim with its line.
+
+    Args:
+        path: The file.
+        shown: Its name in Findings; the path when ``None``.
+
+    Raises:
+        InputFileError: If it cannot be read, is too large, or states nothing of the kind.
+    """
+    name = shown or str(path)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InputFileError("is too large for a card or table", where=name, mend="give the table alone")
+        content = path.read_bytes()
+    except OSError as error:
+        text = f"cannot be read ({error.strerror or error})"
+        raise InputFileError(text, where=name, mend="check the path and its rights") from error
+    try:
+        text = decode(content, whole=True)
+    except UnicodeDecodeError:
+        raise InputFileError("is no text", where=name, mend="save it as UTF-8") from None
+    try:
+        claims = claims_of(text, name)
+    except csv.Error as error:
+        raise InputFileError(f"is no table ({error})", where=name, mend="save it as CSV") from error
+    if not claims:
+        raise InputFileError(
+            "states no energy or emissions that could be checked",
+            where=name,
+            mend="give a model card (Markdown), its front matter (YAML) or a table (CSV) with a header",
+        )
+    return claims
+
+
+def claims_of(text: str, file: str) -> tuple[Claim, ...]:
+    """Return the claims of a text.
+
+    Args:
+        text: The whole content.
+        file: Its name in the claims.
+    """
+    lines = text.splitlines()
+    tables = list(_markdown_tables(lines))
+    card = _card(lines, file)
+    if not tables and card is None and lines and not _is_prose(lines[0]):
+        tables = [_csv_table(text)]
+    claims: list[Claim] = list(card or ())
+    for number, rows in enumerate(tables, 1):
+        claims += _table(rows, file, number)
+    claims += _prose(lines, file, claims)
+    return tuple(claims)
+
+
+def _is_prose(line: str) -> bool:
+    return column_of(line) is None or not any(mark in line for mark in ",;\t")
+
+
+def _markdown_tables(lines: Sequence[str]) -> Iterator[list[tuple[int, list[str]]]]:
+    """Yield tables as rows of cells with their lines; the first row is the header."""
+    for at in range(1, len(lines)):
+        if not _RULE.match(lines[at]) or "|" not in lines[at - 1] or "|" not in lines[at]:
+            continue
+        rows = [(at, _cells(lines[at - 1]))]
+        for number in range(at + 1, len(lines)):
+            if "|" not in lines[number]:
+                break
+            rows.append((number + 1, _cells(lines[number])))
+        yield rows
+
+
+def _cells(line: str) -> list[str]:
+    bare = line.strip().removeprefix("|").removesuffix("|")
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", bare)]
+
+
+def _csv_table(text: str) -> list[tuple[int, list[str]]]:
+    first = text.splitlines()[0]
+    reader = csv.reader(text.splitlines(), delimiter=delimiter_of(first))
+    return [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+
+
+def _table(rows: list[tuple[int, list[str]]], file: str, table: int) -> list[Claim]:
+    """Return the claims of a table; a total holds the rows before it as its parts."""
+    columns = [column_of(cell) for cell in rows[0][1]]
+    if not any(
+        c is not None and c.field in {"emissions", "market_emissions", "energy", "hours"} for c in columns
+    ):
+        return []
+    claims: list[Claim] = []
+    parts: list[Claim] = []
+    for line, cells in rows[1:]:
+        what = _label(columns, cells)
+        fields = _fields(columns, cells)
+        if not fields:
+            continue
+        total = _TOTAL.match(what) is not None
+        name = what or f"row {len(claims) + 1}"
+        summed = tuple(parts) if total else ()
+        made = Claim(what=name, file=file, line=line, table=table, parts=summed, **fields)
+        claims.append(made)
+        parts = [] if total else [*parts, made]
+    return claims
+
+
+def _label(columns: Sequence[Column | None], cells: Sequence[str]) -> str:
+    """Return the name of a row: its cells of columns that hold nothing to check."""
+    names = (plain(cell) for column, cell in zip(columns, cells, strict=False) if column is None)
+    return " ".join(name for name in names if name)[:_LONGEST_NAME]
+
+
+def _fields(columns: Sequence[Column | None], cells: Sequence[str]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    parts: dict[str, Stated] = {}
+    for column, cell in zip(columns, cells, strict=False):
+        if column is None:
+            continue
+        if column.part is None:
+            _put(fields, column, cell)
+        elif (number := number_in(cell, column.unit)) is not None:
+            parts.setdefault(column.part, number)
+    return {**fields, **_of_parts(fields, parts)}
+
+
+def _of_parts(fields: dict[str, Any], parts: dict[str, Stated]) -> dict[str, Any]:
+    """Return the components of a row, and their sum where it states no energy of the whole."""
+    if not parts:
+        return {}
+    made: dict[str, Any] = {"components": tuple(parts)}
+    units = {number.unit for number in parts.values()}
+    if "energy" not in fields and len(units) == 1:
+        value, half = sum(n.value for n in parts.values()), sum(n.half for n in parts.values())
+        made["energy"] = Stated(value=Decimal(value), unit=units.pop(), half=Decimal(half))
+    return made
+
+
+def _put(fields: dict[str, Any], column: Column, cell: str) -> None:
+    """Add one cell; a second column of device hours stands beside the first."""
+    if column.field in TEXT_FIELDS:
+        text = _SCOPE.sub("", plain(cell)) if column.field == "scope" else plain(cell)
+        if text and text not in {"-", "N/A"}:
+            fields.setdefault(column.field, text)
+        return
+    if column.field in YEAR_FIELDS:
+        year = year_in(cell)
+        if year is not None:
+            fields.setdefault(column.field, year)
+        return
+    number = number_in(cell, column.unit)
+    if number is None:
+        return
+    if column.field == "elapsed":
+        if "hours" not in fields:
+            fields |= {"hours": _unitless(number), "device_hours": False}
+        return
+    if column.field == "hours" and "hours" in fields:
+        fields["other_hours"] = (*fields.get("other_hours", ()), _unitless(number))
+        return
+    if column.field == "watts" and number.unit in _ENERGY_UNITS:
+        # "Total power consumption" is an energy in many tables.
+        fields.setdefault("energy", number)
+        return
+    number = _converted(column.field, number)
+    bare = column.field in {"hours", "pue", "wue", "devices", "units"}
+    fields.setdefault(column.field, _unitless(number) if bare else number)
+
+
+def _unitless(number: Stated) -> Stated:
+    return Stated(value=number.value, half=number.half)
+
+
+def _converted(field: str, number: Stated) -> Stated:
+    """Return watts and litres of a number in kW, kL or mL."""
+    unit, times = _TO_UNIT.get((field, number.unit or ""), (number.unit, Decimal(1)))
+    return Stated(value=number.value * times, unit=unit, half=number.half * times)
+
+
+def _card(lines: list[str], file: str) -> tuple[Claim, ...] | None:
+    entry = emissions_of(lines)
+    if entry is None:
+        return None
+    number = number_in(entry.texts.get("emissions", ""), "g")
+    hardware = entry.texts.get("hardware_used")
+    return (
+        Claim(
+            what="co2_eq_emissions",
+            file=file,
+            line=entry.line,
+            emissions=number,
+            front_matter=True,
+            hardware=hardware,
+            region=entry.texts.get("geographical_location"),
+        ),
+    )
+
+
+def _prose(lines: Sequence[str], file: str, claims: Sequence[Claim]) -> list[Claim]:
+    """Return what sentences state: cumulative device hours, and emissions beside a front matter."""
+    totals = [c for c in claims if c.parts] or [c for c in claims if c.hours is not None]
+    has_card = any(c.front_matter for c in claims)
+    found: list[Claim] = []
+    for number, line in enumerate(lines, 1):
+        if line.lstrip().startswith("|"):
+            continue
+        words = plain(line)
+        hours = _CUMULATIVE.search(words)
+        stated_hours = number_in(hours["number"], None) if hours else None
+        if stated_hours is not None and totals:
+            what = f"hours in line {number}"
+            parts = tuple(totals)
+            found.append(
+                Claim(what=what, file=file, line=number, table=-number, hours=stated_hours, parts=parts)
+            )
+        emitted = _PROSE_CO2.search(words) if has_card else None
+        if emitted is not None:
+            figure = number_in(f"{emitted['number']} {emitted['unit']}", None)
+            what = f"emissions in line {number}"
+            found.append(Claim(what=what, file=file, line=number, emissions=figure))
+    return found

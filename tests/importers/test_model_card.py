@@ -1,0 +1,205 @@
+"""Model cards and tables as claims: words of headers, numbers as people print them, lines."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from carbonlens.audit.claims import check_claims
+from carbonlens.errors import InputFileError
+from carbonlens.importers.claim_cells import column_of, number_in, unit_of
+from carbonlens.importers.model_card import claims_of, read_claims
+from tests.audit import examples
+
+
+@pytest.mark.parametrize(
+    ("header", "field", "unit"),
+    [
+        ("Time (GPU hours)", "hours", None),
+        ("Training Time (GPU hours)", "hours", None),
+        ("GPU-hours", "hours", None),
+        ("Hours", "elapsed", None),
+        ("Power Consumption (W)", "watts", "W"),
+        ("Carbon Emitted(tCO<sub>2</sub>eq)", "emissions", "t"),
+        ("CO₂ (lbs)", "emissions", "lb"),
+        ("Training Location-Based Greenhouse Gas Emissions (tons CO2eq)", "emissions", "t"),
+        ("Training Market-Based Greenhouse Gas Emissions (tons CO2eq)", "market_emissions", "t"),
+        ("Energy (MWh)", "energy", "MWh"),
+        ("Carbon Intensity (kgCO2e/kWh)", "factor", "kg/kWh"),
+        ("gCO2eq/kWh", "factor", "g/kWh"),
+        ("PUE", "pue", None),
+        ("Water (kL)", "water", "kL"),
+        ("Number of GPUs", "devices", None),
+        ("GPU Type", "hardware", None),
+        ("Region", "region", None),
+        ("Scope", "scope", None),
+        ("Energy saved (%)", "saving", None),
+        ("Energy before (kWh)", "baseline", "kWh"),
+        ("Requests", "units", None),
+        ("CO2 per request (g)", "per_unit", "g"),
+    ],
+)
+def test_header_words(header, field, unit):
+    column = column_of(header)
+    assert column is not None
+    assert (column.field, column.unit) == (field, unit)
+
+
+@pytest.mark.parametrize("header", ["Model", "emissions_rate", "Share of energy (%)", "Accuracy"])
+def test_a_header_of_no_use(header):
+    assert column_of(header) is None
+
+
+@pytest.mark.parametrize(
+    ("cell", "value", "unit"),
+    [
+        ("1,720,320", "1720320", None),
+        ("1 234 567", "1234567", None),
+        ("39.3 k", "39300", None),
+        ("≈1.3M", "1300000", None),
+        ("about 1.3 million", "1300000", None),
+        ("**7.0M**", "7000000", None),
+        ("12,5", "12.5", None),
+        ("24.1 MWh", "24.1", "MWh"),
+        ("400W", "400", "W"),
+        ("0.43 kgCO2e", "0.43", "kg"),
+        ("3.2e-05", "0.000032", None),
+        ("\\-", None, None),
+        ("Negligible\\*\\*", None, None),
+        ("1,2,3", None, None),
+        ("", None, None),
+    ],
+)
+def test_numbers_as_printed(cell, value, unit):
+    number = number_in(cell, None)
+    assert (None if number is None else number.value) == (None if value is None else Decimal(value))
+    assert number is None or number.unit == unit
+
+
+def test_the_width_is_that_of_the_last_digit_printed():
+    number = number_in("1.3M", None)
+    assert number is not None
+    assert number.half == 50_000
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [("kg CO2 per kWh", "kg/kWh"), ("lb/MWh", "lb/MWh"), ("tCO2eq", "t"), ("kWh", "kWh"), ("runs", None)],
+)
+def test_units(text, unit):
+    assert unit_of(text) == unit
+
+
+def of(text: str) -> list[tuple[str, str, int | None]]:
+    """Return code, first words and line of what the audit finds in a card."""
+    return [(f.code, f.message, f.line) for f in check_claims(claims_of(text, "card.md"))]
+
+
+def test_llama_2_lacks_a_row():
+    found = of(examples.LLAMA_2)
+    off = [m for code, m, line in found if code == "CL706" and line == 7]
+    assert any("a row of 1038336 h is missing" in m for m in off)
+    assert any("a row of 153920 kg is missing" in m for m in off)
+    assert {code for code, _, _ in found} == {"CL706", "CL710"}
+
+
+def test_llama_3_1_adds_up():
+    assert {code for code, _, _ in of(examples.LLAMA_3_1)} == {"CL710"}
+
+
+def test_llama_3_2_states_other_hours_in_its_text():
+    off = [(m, line) for code, m, line in of(examples.LLAMA_3_2) if code == "CL706"]
+    assert [line for _, line in off] == [2]
+    assert "sums to 919000 h" in off[0][0]
+
+
+def test_llama_3_3_implies_no_grid():
+    assert [code for code, _, _ in of(examples.LLAMA_3_3)] == ["CL701", "CL710"]
+
+
+def test_llama_1_names_an_energy_power_consumption():
+    first, second = claims_of(examples.LLAMA_1, "t.md")
+    assert first.energy is not None
+    assert (first.energy.value, first.energy.unit) == (36, "MWh")
+    assert first.watts is not None
+    assert first.watts.value == 400
+    assert second.line == 5
+
+
+CARD = """---
+license: mit
+co2_eq_emissions:
+  emissions: 1.87  # of the whole training
+  source: "CodeCarbon"
+  training_type: fine-tuning
+  geographical_location: 'Paris, France'
+  hardware_used: 1 x A100
+---
+# A card
+
+Training emitted about 1.87 kg of CO2.
+"""
+
+
+def test_front_matter_as_a_mapping():
+    card, text = claims_of(CARD, "card.md")
+    assert card.front_matter
+    assert card.line == 4
+    assert (card.region, card.hardware) == ("Paris, France", "1 x A100")
+    assert card.emissions is not None
+    assert (card.emissions.value, card.emissions.unit) == (Decimal("1.87"), "g")
+    assert text.line == 12
+    assert [f.code for f in check_claims((card,))] == []
+    assert "CL711" in [code for code, _, _ in of(CARD)]
+
+
+@pytest.mark.parametrize("value", ["0.73", "'0.73'", "0.73 # grams"])
+def test_front_matter_as_a_number(value):
+    (card,) = claims_of(f"---\nco2_eq_emissions: {value}\n---\n", "card.md")
+    assert card.emissions is not None
+    assert card.emissions.value == Decimal("0.73")
+
+
+def test_a_table_with_delimiters():
+    text = "model;energy (kWh);PUE;emissions (kg);country\na;1,5;1,2;0,3;FR\nTotal;1,5;;0,3;\n"
+    row, total = claims_of(text, "t.csv")
+    assert row.energy is not None
+    assert row.energy.value == Decimal("1.5")
+    assert row.region == "FR"
+    assert total.parts == (row,)
+    assert total.line == 3
+
+
+def test_energies_of_components_are_summed_where_no_whole_is_stated():
+    header = "model,cpu_energy (kWh),gpu energy (kWh),emissions (kg),hardware,country"
+    (row,) = claims_of(f"{header}\na,1.5,8.5,4,A100,DE\n", "t.csv")
+    assert row.energy is not None
+    assert (row.energy.value, row.energy.unit) == (10, "kWh")
+    assert row.components == ("cpu", "gpu")
+    (whole,) = claims_of(f"{header},energy (kWh)\na,1.5,8.5,4,A100,DE,11\n", "t.csv")
+    assert whole.energy is not None
+    assert whole.energy.value == 11
+
+
+def test_scopes_with_and_without_the_word():
+    found = of("site,scope,energy (kWh)\nhall,Scope 2,500\nhall,3,500\n")
+    assert [code for code, _, _ in found] == ["CL717"]
+
+
+def test_a_unit_that_is_missing_is_told_once_a_table():
+    found = of("model,energy,emissions (kg),country\na,1,4,DE\nb,2,5,DE\n")
+    assert [code for code, _, _ in found] == ["CL708"]
+    assert "1 row more likewise" in found[0][1]
+
+
+def test_a_file_that_states_nothing(tmp_path):
+    file = tmp_path / "notes.md"
+    file.write_text("# Notes\n\nNothing here.\n")
+    with pytest.raises(InputFileError, match="states no energy or emissions"):
+        read_claims(file)
+    with pytest.raises(InputFileError, match="cannot be read"):
+        read_claims(tmp_path / "gone.md")
+    file.write_bytes(b"\xff\x00\xd8\x99")
+    with pytest.raises(InputFileError):
+        read_claims(file)
