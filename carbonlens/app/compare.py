@@ -122,6 +122,8 @@ def _prepared(
     else:
         chosen, stated, guessed = _resolve(study, view, store)
         if baseline is not None or steps:
+            # The steps of a lattice are its measured combinations, known from the runs alone.
+            chosen = with_combinations(chosen, select_runs(chosen, view.runs))
             chosen = _reselect(chosen, baseline, steps)
     runs = select_runs(chosen, view.runs)
     if not runs:
@@ -311,6 +313,7 @@ def _reselect(study: Study, baseline: str | None, steps: Sequence[str]) -> Study
     kept = {first.name, *names}
     return msgspec.structs.replace(
         study,
+        orders=(),  # drawn for all combinations; some of them make no estimate
         baseline=first.name,
         baseline_select=first.select,
         baseline_title=study.baseline_title if first.name == study.baseline else (first.title or first.name),

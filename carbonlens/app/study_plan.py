@@ -44,7 +44,13 @@ def write_study(made: Plan, file: Path, *, name: str, unit: str) -> Path:
     from carbonlens.inventory import study_check, study_file
 
     study = Study(
-        name=name, baseline=joined(()), steps=(), unit=unit, optimizations=made.steps, orders=made.orders
+        name=name,
+        baseline=joined(()),
+        steps=(),
+        unit=unit,
+        margin=made.margin,
+        optimizations=made.steps,
+        orders=made.orders,
     )
     study_check.check(study, str(file))
     try:

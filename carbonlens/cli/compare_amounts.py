@@ -69,7 +69,8 @@ def _earned_back(item: BreakEven, unit: str) -> str:
     if item.outcome == "never":
         return "never"
     may_never = item.outcome == "may_never"
-    least = item.units.low if may_never and item.units.low is not None else item.units.value
+    is_told = item.units.low is not None
+    least = item.units.low if may_never and is_told else item.units.value
     if not least and may_never:
         return "perhaps never"
     if least is None:
@@ -78,6 +79,11 @@ def _earned_back(item: BreakEven, unit: str) -> str:
     if item.days is not None and item.days.value is not None and item.units.value:
         days = least * item.days.value / item.units.value
         time = f" ({fmt.span(Estimate(value=days * fmt.S_PER_DAY, unit='s')).text})"
+    if may_never and not is_told:
+        # The best value of an unknown width bounds nothing.
+        more = " or more" if item.units.state == "unbounded" else ""
+        about = fmt.count(Estimate(value=least, unit="1")).text
+        return f"about {about} {unit}{time}{more}, how sure is unknown; may never"
     if may_never:
         return f"at least {fmt.count(Estimate(value=least, unit='1')).text} {unit}{time}, may never"
     printed = fmt.count(item.units)

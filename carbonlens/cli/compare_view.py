@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
+from collections.abc import Sequence
 
 import msgspec
 
@@ -21,6 +21,7 @@ _STEP_WIDTH = 20
 _PLACE_WIDTH = 30
 _LEAST_STEP_WIDTH = 8
 _UNIT_WIDTH = 10
+_MOST_REASONS = 5
 _MOST_LINES = 8
 _LEAST_LINES = 3
 _FIRST = ("CL412", "CL418", "CL403", "CL405", "CL413", "CL441", "CL401", "CL443")
@@ -43,10 +44,11 @@ def print_as_text(comparison: Comparison, *, details: bool = False) -> None:
     """
     for line in _table(comparison):
         output.say(line)
-    disagreeing = _disagreeing(comparison)
+    most = None if details else _MOST_REASONS
+    disagreeing = _first(_disagreeing(comparison), most)
     for line in disagreeing:
         output.say(line)
-    reasons = [line for step in comparison.steps for line in _why_not(comparison, step)]
+    reasons = _first([_why_not(comparison, step) for step in comparison.steps], most)
     for line in reasons:
         output.note(line)
     totals = [*_total(comparison), *_together(comparison), *_break_even(comparison)]
@@ -60,6 +62,21 @@ def print_as_text(comparison: Comparison, *, details: bool = False) -> None:
         output.note(line)
     used = len(disagreeing) + len(reasons) + len(totals) + len(filled_in)
     output.print_findings(_worth_showing(comparison), most_lines=max(_MOST_LINES - used, _LEAST_LINES))
+
+
+def _first(said: Sequence[Sequence[str]], most: int | None) -> list[str]:
+    """Return what is said on the first steps, at least on one, and on how many more there is something."""
+    texts = [lines for lines in said if lines]
+    kept: list[str] = []
+    for number, lines in enumerate(texts):
+        if kept and most is not None and len(kept) + len(lines) > most:
+            rest = len(texts) - number
+            return [
+                *kept,
+                f"... and {rest} more {'step' if rest == 1 else 'steps'} (--details says why of each)",
+            ]
+        kept += lines
+    return kept
 
 
 def _worth_showing(comparison: Comparison) -> list[Finding]:
@@ -80,9 +97,9 @@ def _worth_showing(comparison: Comparison) -> list[Finding]:
     return sorted(raised, key=lambda f: (f.code.startswith("CL3"), f.code not in _FIRST))
 
 
-def _disagreeing(comparison: Comparison) -> list[str]:
+def _disagreeing(comparison: Comparison) -> list[list[str]]:
     """Explain in a line each step whose verdict and joules point to opposite sides."""
-    lines: list[str] = []
+    lines: list[list[str]] = []
     for step in comparison.steps:
         part = step.attribution or step.would_have
         if step.joules_say is None or part is None:
@@ -94,7 +111,7 @@ def _disagreeing(comparison: Comparison) -> list[str]:
             where = "costs where little is used, saves where much is"
         name = output.clip(step.step, _STEP_WIDTH)
         said = f"* {name}: {step.verdict} as a mean of ratios, but {step.joules_say} {_amount(size)}"
-        lines += _wrapped(f"{said}{per(comparison)} in joules: it {where}")
+        lines.append(_wrapped(f"{said}{per(comparison)} in joules: it {where}"))
     return lines
 
 
@@ -127,34 +144,57 @@ def _has_no_ratio(step: StepResult) -> bool:
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(output.clean(text), output.width(), subsequent_indent="  ")
+    return output.wrap(text, output.width())
 
 
 def _table(comparison: Comparison) -> list[str]:
     """Return the table, its names clipped as far as 80 columns ask for it.
 
-    Where the terminal is narrower than that, each row is a sentence: figures are not cut.
+    Where that does not fit, as on a narrower terminal, each row is a sentence: figures are not cut.
     """
     study = comparison.study
     name = output.clip(study.name, _STEP_WIDTH)
     header = [name, f"energy/{output.clip(study.unit, _UNIT_WIDTH)}", *_COLUMNS]
     rows = _rows(comparison)
-    lines = output.table(header, rows)
-    surplus = max(map(len, lines)) - output.width()
-    if surplus <= 0:
+    steps = [study.baseline, *(s.step for s in comparison.steps)]
+    lines = output.table(header, _named(rows, steps, _STEP_WIDTH))
+    if _surplus(lines) > 0:
+        # Of several outcomes of gates the worst, before names are cut.
+        rows = [[*row[:4], _worst(row[4]), row[5]] for row in rows]
+        lines = output.table(header, _named(rows, steps, _STEP_WIDTH))
+    surplus = _surplus(lines)
+    if surplus > 0:
+        widest = max(output.columns(row[0]) for row in (header, *_named(rows, steps, _STEP_WIDTH)))
+        room = max(_LEAST_STEP_WIDTH, widest - surplus)
+        number = len(str(len(steps) - 1)) + 1
+        cut = _named(rows, steps, room - number)
+        titles = [output.clip(header[0], room), *header[1:]]
+        lines = output.table(titles, cut)
+        if _surplus(lines) > 0:
+            titles[1] = output.clip(header[1], max(_LEAST_STEP_WIDTH, *(len(row[1]) for row in rows)))
+            lines = output.table(titles, cut)
+    if _surplus(lines) <= 0:
         return lines
-    room = max(_LEAST_STEP_WIDTH, max(len(row[0]) for row in (header, *rows)) - surplus)
-    lines = output.table(
-        [output.clip(header[0], room), *header[1:]], [[output.clip(row[0], room), *row[1:]] for row in rows]
-    )
-    if max(map(len, lines)) <= output.width() or output.width() == output.WIDTH:
-        return lines
-    titles = ("", header[1], "against", "change", "gates", "")
+    words = ("", header[1], "against", "change", "gates", "")
     return [
         line
-        for row in rows
-        for line in _wrapped(", ".join(f"{t} {c}".strip() for t, c in zip(titles, row, strict=True) if c))
+        for row in _named(rows, steps, _STEP_WIDTH)
+        for line in _wrapped(", ".join(f"{t} {c}".strip() for t, c in zip(words, row, strict=True) if c))
     ]
+
+
+def _named(rows: Sequence[Sequence[str]], steps: Sequence[str], width: int) -> list[list[str]]:
+    """Return the rows with number and name of their steps before them."""
+    shown = output.clip_apart(steps, width)
+    return [[f"{index} {name}", *row[1:]] for index, (name, row) in enumerate(zip(shown, rows, strict=True))]
+
+
+def _surplus(lines: Sequence[str]) -> int:
+    return max(map(output.columns, lines)) - output.width()
+
+
+def _worst(gates: str) -> str:
+    return next((one for one in ("fail", "undetermined") if one in gates), gates)
 
 
 def _rows(comparison: Comparison) -> list[list[str]]:
@@ -164,7 +204,7 @@ def _rows(comparison: Comparison) -> list[list[str]]:
     scale = fmt.energy_scale(largest)
     rows = [
         [
-            output.clip(comparison.study.baseline, _STEP_WIDTH),
+            comparison.study.baseline,
             fmt.energy(baseline.energy_per_unit_j, scale).text if baseline else fmt.UNKNOWN,
             "",
             "",
@@ -177,8 +217,6 @@ def _rows(comparison: Comparison) -> list[list[str]]:
     if comparison.mode == "lattice":
         # An optimization's change is over all pairs of sets with and without it.
         rows[1:] = [[*row[:2], "off", *row[3:]] for row in rows[1:]]
-    for index, row in enumerate(rows):
-        row[0] = f"{index} {row[0]}"
     return rows
 
 
@@ -186,7 +224,7 @@ def _row(step: StepResult, scale: fmt.Scale, numbers: dict[str, str]) -> list[st
     energy = fmt.energy(step.metrics.energy_per_unit_j, scale).text if step.metrics else fmt.UNKNOWN
     gates = ", ".join(dict.fromkeys(g.outcome for g in step.gates))
     return [
-        output.clip(step.step, _STEP_WIDTH),
+        step.step,
         energy,
         numbers.get(step.measured_on, "?"),
         change_of(step.vs_previous),

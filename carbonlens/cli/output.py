@@ -97,20 +97,91 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1
         left: Number of leading columns to align left; the others align right.
     """
     cells = [[clean(c) for c in row] for row in (header, *rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    widths = [max(columns(row[i]) for row in cells) for i in range(len(header))]
     lines = []
     for row in cells:
-        parts = [
-            c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
-        ]
+        blanks = [" " * (w - columns(c)) for c, w in zip(row, widths, strict=True)]
+        parts = [c + b if i < left else b + c for i, (c, b) in enumerate(zip(row, blanks, strict=True))]
         lines.append("  ".join(parts).rstrip())
     return lines
 
 
+def columns(text: str) -> int:
+    """Return how many columns of a terminal a text takes: East Asian wide letters and emoji take two."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_column, text))
+
+
 def clip(text: str, width: int) -> str:
-    """Return the text in at most ``width`` characters, cut with an ellipsis."""
+    """Return the text in at most ``width`` columns, cut with an ellipsis."""
     plain = clean(text)
-    return plain if len(plain) <= width else plain[: width - 1] + "…"
+    return plain if columns(plain) <= width else f"{_start(plain, width - 1)}…"
+
+
+def clip_apart(texts: Sequence[str], width: int) -> list[str]:
+    """Return names in at most ``width`` columns, those that would read alike without what they share.
+
+    Args:
+        texts: Names.
+        width: Columns there are.
+    """
+    cut = [clip(t, width) for t in texts]
+    alike = {c: {t for t, one in zip(texts, cut, strict=True) if one == c} for c in cut}
+    shared = {c: _shared([clean(t) for t in some]) for c, some in alike.items() if len(some) > 1}
+    return [
+        clip(f"…{clean(t)[shared[c] :]}", width) if c in shared else c
+        for t, c in zip(texts, cut, strict=True)
+    ]
+
+
+def wrap(text: str, width: int, *, cut: bool = True) -> list[str]:
+    """Return the text in lines of at most ``width`` columns, those after the first indented.
+
+    Args:
+        text: Words with blanks between them.
+        width: Columns there are.
+        cut: Whether a word that is wider than a line is cut; else it stands in a line of its
+            own, to be copied.
+    """
+    lines: list[str] = []
+    line = ""
+    for word in clean(text).split():
+        rest = word
+        while rest:
+            room = width - columns(line) - (1 if line.strip() else 0)
+            if columns(rest) > room and line.strip():
+                lines.append(line)
+                line = "  "
+                continue
+            taken = rest if columns(rest) <= room or not cut else _start(rest, room) or rest[0]
+            line += (" " if line.strip() else "") + taken
+            rest = rest[len(taken) :]
+    return [*lines, line] if line.strip() else lines
+
+
+def _shared(texts: Sequence[str]) -> int:
+    """Return how many letters all texts begin with alike."""
+    first, last = min(texts), max(texts)
+    return next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+
+
+def _start(text: str, width: int) -> str:
+    """Return as much of a text as fits."""
+    used = 0
+    for index, letter in enumerate(text):
+        used += _column(letter)
+        if used > width:
+            return text[:index]
+    return text
+
+
+def _column(letter: str) -> int:
+    import unicodedata  # here: most of what is printed is ASCII
+
+    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
 def clean(text: str) -> str:
@@ -127,8 +198,6 @@ def print_findings(findings: Sequence[Finding], *, most: int = 3, most_lines: in
         most: How many are printed.
         most_lines: Lines there are for them; the first is printed in any case.
     """
-    import textwrap
-
     shown = [f for f in findings if f.severity != "info"]
     shown.sort(key=lambda f: f.severity != "error")
     count = used = 0
@@ -136,7 +205,7 @@ def print_findings(findings: Sequence[Finding], *, most: int = 3, most_lines: in
         place = f"{finding.file}:{finding.line or ''} ".replace(": ", " ") if finding.file else ""
         mend = f" ({finding.mend})" if finding.mend else ""
         text = f"{finding.code} {finding.severity}: {clean(place)}{clean(finding.message)}{mend}"
-        lines = textwrap.wrap(text, width(), subsequent_indent="  ", break_long_words=False)
+        lines = wrap(text, width(), cut=False)
         if count and most_lines is not None and used + len(lines) > most_lines:
             break
         count, used = count + 1, used + len(lines)

@@ -35,6 +35,9 @@ def plan_command(
     rounds: Annotated[int | None, typer.Option("--rounds", help="Rounds [what --effect asks for].")] = None,
     effect: Annotated[float, typer.Option("--effect", help="Change to be found: 0.03 is 3 %.")] = 0.03,
     cv: Annotated[float, typer.Option("--cv", help="Scatter of one run: 0.01 is 1 %.")] = 0.01,
+    margin: Annotated[
+        float, typer.Option("--margin", help="Change regarded as none, which no verdict finds: 0.01 is 1 %.")
+    ] = 0.01,
     out: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the plan as a study file.")
     ] = None,
@@ -55,6 +58,7 @@ def plan_command(
             rounds=rounds,
             effect=effect,
             cv=cv,
+            margin=margin,
         )
     )
     written = None if out is None else write_study(made, out, name=name, unit=unit)

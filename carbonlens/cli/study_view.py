@@ -57,7 +57,12 @@ def print_as_text(plan: Plan, written: Path | None) -> None:
         f"finds a change of {_percent(plan.detectable)} in 8 of 10 studies if one run scatters by "
         f"{_percent(plan.cv)}"
     )
-    if not plan.finds_effect:
+    if not plan.finds_effect and plan.effect <= plan.margin:
+        output.say(
+            f"NOT the {_percent(plan.effect)} asked for, within the margin of {_percent(plan.margin)}: "
+            "state a smaller --margin"
+        )
+    elif not plan.finds_effect:
         output.say(
             f"NOT the {_percent(plan.effect)} asked for: plan more rounds or time, or a quieter machine"
         )

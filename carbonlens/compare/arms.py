@@ -18,7 +18,7 @@ from carbonlens.domain.comparison import Amounts
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, combined_grade, unknown
 from carbonlens.domain.factor import Vector
-from carbonlens.domain.finding import Finding
+from carbonlens.domain.finding import Finding, Severity
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import Boundary
 
@@ -123,6 +123,71 @@ def with_observations(arm: Arm, observations: Iterable[Observation]) -> Arm:
     return make_arm(arm.name, arm.on, observations, arm.vector, is_disturbed=arm.is_disturbed)
 
 
+def numbered_rounds(arms: Sequence[Arm]) -> tuple[tuple[Arm, ...], tuple[Finding, ...]]:
+    """Leave unnumbered runs out of arms whose other runs carry the number of a round.
+
+    A run without a number belongs to no pair, and one such run shall not take the
+    pairing from all. Where no other arm is numbered there is nothing to pair with,
+    and all runs stay.
+
+    Args:
+        arms: The usable arms.
+    """
+    numbered = [a.name for a in arms if any(o.repeat is not None for o in a.observations)]
+    kept: list[Arm] = []
+    findings: list[Finding] = []
+    for arm in arms:
+        some = [o for o in arm.observations if o.repeat is not None]
+        left = len(arm.observations) - len(some)
+        if not some or not left or numbered == [arm.name]:
+            kept.append(arm)
+            continue
+        kept.append(with_observations(arm, some))
+        findings.append(
+            Finding(
+                code="CL438",
+                severity="warning",
+                message=f"{counted(left, 'run')} of step {arm.name!r} without a number of a round "
+                f"{'is' if left == 1 else 'are'} left out; "
+                f"{counted(len(some), 'numbered round remains', 'numbered rounds remain')}",
+                subject=arm.name,
+                mend="number every run with repeat",
+            )
+        )
+    return tuple(kept), (*findings, *_unpaired(kept))
+
+
+def _unpaired(arms: Sequence[Arm]) -> list[Finding]:
+    """Say which arms are compared as independent samples: no number of a round is theirs alike."""
+    numbers = {a.name: frozenset(_repeats(a.observations) or ()) for a in arms}
+    unnumbered = [name for name, some in numbers.items() if not some]
+    if unnumbered:
+        # A table without rounds is one way to measure; a single arm without them is a slip.
+        severity: Severity = "info" if len(unnumbered) == len(arms) else "warning"
+        who = "runs" if len(unnumbered) == len(arms) else f"runs of {', '.join(map(repr, unnumbered))}"
+        return [
+            Finding(
+                code="CL417",
+                severity=severity,
+                message=f"{who} carry no round, so arms are compared as independent samples (Welch)",
+                mend="number the rounds of interleaved runs with repeat",
+            )
+        ]
+    kinds = set(numbers.values())
+    apart = [name for name, mine in numbers.items() if any(not mine & other for other in kinds)]
+    if not apart:
+        return []
+    return [
+        Finding(
+            code="CL428",
+            severity="warning",
+            message=f"{', '.join(map(repr, apart))} have no numbered round in common with each other: "
+            "they are compared as independent samples (Welch)",
+            mend="give runs of one round the same number",
+        )
+    ]
+
+
 def complete_rounds(
     arms: Sequence[Arm], failed: Collection[str] = ()
 ) -> tuple[tuple[Arm, ...], tuple[Finding, ...]]:
@@ -146,13 +211,14 @@ def complete_rounds(
     dropped = sorted(frozenset.union(*numbers) - common)
     if not dropped:
         return tuple(arms), ()
-    which = f"round{'s' if len(dropped) > 1 else ''} {', '.join(map(str, dropped))}"
+    one = len(dropped) == 1
+    which = f"round{'' if one else 's'} {', '.join(map(str, dropped))} {'lacks' if one else 'lack'} a step"
     if len(common) < ROUNDS_NEEDED:
         return tuple(arms), (
             Finding(
                 code="CL405",
                 severity="warning",
-                message=f"{which} lack a step; each step's mean is over its own rounds",
+                message=f"{which}; each step's mean is over its own rounds",
                 mend="measure the missing rounds",
             ),
         )
@@ -161,7 +227,7 @@ def complete_rounds(
         Finding(
             code="CL405",
             severity="info",
-            message=f"{which} lack a step and are left out; "
+            message=f"{which} and {'is' if one else 'are'} left out; "
             f"{counted(len(common), 'complete round remains', 'complete rounds remain')}",
             mend="measure the missing rounds",
         ),

@@ -12,10 +12,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from carbonlens.compare.arms import MEASURES, Arm, Measure, Series
-from carbonlens.compare.contrast import LogChange, contrast, exp_of, log_change
+from carbonlens.compare.contrast import LogChange, contrast, exp_of, log_change, weighted
 from carbonlens.compare.statistics import sample
 from carbonlens.domain.comparison import Amounts
-from carbonlens.domain.estimate import Estimate, unknown, worst_grade
+from carbonlens.domain.estimate import Estimate, worst_grade
+from carbonlens.domain.units import Grade
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,8 +46,13 @@ def contrasts(weights: Mapping[str, Weights[K]], cells: Mapping[K, Arm]) -> dict
         return {name: contrast(_terms(one, cells)) for name, one in summed.items()}
     found: dict[str, dict[str, Estimate]] = {name: {} for name in summed}
     for measure in MEASURES:
-        series = [cells[k].series[measure] for k in keys]
-        for name, estimate in zip(summed, _estimates(matrix, series), strict=True):
+        series = {k: cells[k].series[measure] for k in keys}
+        if _is_table(list(series.values())):
+            estimates = _estimates(matrix, series, list(summed.values()))
+        else:
+            # What one cell lacks is unknown of the sums it is in, and of no other.
+            estimates = [weighted([(w, series[k]) for k, w in one.items()]) for one in summed.values()]
+        for name, estimate in zip(summed, estimates, strict=True):
             found[name][measure] = estimate
     return {name: Amounts(**one) for name, one in found.items()}
 
@@ -72,13 +78,13 @@ def log_changes(
     matrix = _rows(summed, keys)
     rows = matrix @ np.log(np.array([s.values for s in series]))
     shared = matrix @ _sources(series, relative=True)
-    grade = worst_grade(s.mean.grade for s in series)
+    grades = _grades(dict(zip(keys, series, strict=True)), list(summed.values()))
     disturbed = [any(cells[k].is_disturbed for k in one) for one in summed.values()]
     repeats = series[0].repeats or ()
     places = sorted(range(len(repeats)), key=repeats.__getitem__)
     changes: dict[str, LogChange] = {}
-    for name, row, errors, is_disturbed in zip(
-        summed, rows.tolist(), shared.tolist(), disturbed, strict=True
+    for name, row, errors, grade, is_disturbed in zip(
+        summed, rows.tolist(), shared.tolist(), grades, disturbed, strict=True
     ):
         over = sample(row)
         changes[name] = LogChange(
@@ -124,37 +130,53 @@ def _rows(summed: Mapping[str, Mapping[K, float]], keys: Sequence[K]) -> Matrix:
     return matrix
 
 
-def _estimates(matrix: Matrix, series: Sequence[Series]) -> list[Estimate]:
+def _is_table(series: Sequence[Series]) -> bool:
+    """Return whether one measure has a figure in all cells, in one unit and over the same rounds."""
+    unit, repeats = series[0].mean.unit, series[0].repeats
+    return all(s.mean.value is not None and (s.mean.unit, s.repeats) == (unit, repeats) for s in series)
+
+
+def _estimates(
+    matrix: Matrix, cells: Mapping[K, Series], terms: Sequence[Mapping[K, float]]
+) -> list[Estimate]:
     """Return the weighted sums of one measure; the random part is the scatter over the rounds."""
     import numpy as np
 
-    means = [s.mean for s in series]
-    unit = next((m.unit for m in means if m.value is not None), means[0].unit)
-    first = series[0].repeats
-    if any(m.value is None or m.unit != unit for m in means) or any(s.repeats != first for s in series):
-        return [unknown(unit, signed=True)] * len(matrix)
+    series = list(cells.values())
+    lower_bounds = {key for key, s in cells.items() if s.mean.state != "known"}
+    widthless = {key for key, s in cells.items() if s.mean.has_unknown_width}
+    grades = _grades(cells, terms)
     names = _names(series)
-    values = matrix @ np.array([m.value for m in means], dtype=float)
+    values = matrix @ np.array([s.mean.value for s in series], dtype=float)
     shared = matrix @ _sources(series, relative=False)
     rows = matrix @ np.array([s.values for s in series])
-    known = all(m.state == "known" for m in means)
-    grade = worst_grade(m.grade for m in means)
     found = []
-    for value, row, errors in zip(values.tolist(), rows.tolist(), shared.tolist(), strict=True):
+    table = zip(terms, grades, values.tolist(), rows.tolist(), shared.tolist(), strict=True)
+    for keys, grade, value, row, errors in table:
         u_random = sample(row).u_95
+        known = lower_bounds.isdisjoint(keys)
+        is_told = known and u_random is not None and widthless.isdisjoint(keys)
         found.append(
             Estimate(
                 value=value,
-                unit=unit,
+                unit=series[0].mean.unit,
                 state="known" if known else "unknown",
                 grade=grade,
                 u_random=u_random or 0.0,
                 u_by_source=dict(zip(names, errors, strict=True)),
                 signed=True,
-                bounds=None if known and u_random is not None else (None, None),
+                bounds=None if is_told else (None, None),
             )
         )
     return found
+
+
+def _grades(cells: Mapping[K, Series], terms: Sequence[Mapping[K, float]]) -> list[Grade | None]:
+    """Return the worst grade of the cells of each sum; nearly always all have one."""
+    every = {s.mean.grade for s in cells.values()}
+    if len(every) == 1:
+        return [every.pop()] * len(terms)
+    return [worst_grade(cells[k].mean.grade for k in keys) for keys in terms]
 
 
 def _names(series: Sequence[Series]) -> list[str]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from carbonlens.compare.arms import Measure
 from carbonlens.domain.comparison import Amounts, BreakEven
 from carbonlens.domain.estimate import Estimate, not_applicable, unknown, worst_grade
-from carbonlens.domain.units import Z_95
+from carbonlens.domain.units import Z_95, State
 
 _MEASURES: Final[tuple[tuple[str, Measure], ...]] = (
     ("energy", "energy_j"),
@@ -80,14 +80,13 @@ def _quotient(effort: Estimate, saving: Estimate, unit: str) -> tuple[Estimate, 
     if f is None or s is None or saving.state != "known" or effort.unit != saving.unit:
         return unknown(unit), "unknown"
     grade = worst_grade([effort.grade, saving.grade])
-    if saving.bounds == (None, None):
-        # One round: a saving without an interval earns nothing back for sure.
-        if s <= 0:
-            return unknown(unit), "may_never"
-        return Estimate(value=f / s, unit=unit, grade=grade, bounds=(None, None)), "may_never"
-    if s > 0 and effort.has_unknown_width:
-        # Nobody knows how sure the effort is, and so not when it is earned back.
-        return Estimate(value=f / s, unit=unit, grade=grade, bounds=(None, None)), "may_never"
+    if saving.has_unknown_width and s <= 0:
+        return unknown(unit), "may_never"
+    if saving.has_unknown_width or (s > 0 and effort.has_unknown_width):
+        # Nobody knows how sure one of them is (one round, a source without a width), and so not
+        # when the effort is earned back: the best value, and no end to it on either side.
+        state: State = "unbounded" if effort.state == "unbounded" else "known"
+        return Estimate(value=f / s, unit=unit, grade=grade, state=state, bounds=(None, None)), "may_never"
     if s <= 0 and saving.high is not None and saving.high <= 0:
         return not_applicable(unit), "never"
     low, high = fieller(f, s, *_variances(effort, saving, f, s))

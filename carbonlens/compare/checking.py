@@ -210,7 +210,7 @@ def _of_amount(
     if log.over.n < ROUNDS_NEEDED:
         return change, None, f"{counted(log.over.n, 'complete round')}, and {ROUNDS_NEEDED} are needed"
     rule = Rule(margin=study.margin, interval=study.interval, is_sequential=study.is_sequential)
-    ends = interval_of(log, 2 * condition.confidence - 1, rule)
+    ends = interval_of(log, 2 * condition.confidence - 1, rule.decides(log))
     if ends is None:
         return change, None, None
     return change, exp_of(ends[0] if condition.above else ends[1]) - 1, None

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.compare import statistics
 from carbonlens.compare.arms import MEASURES, Arm, Measure, Series
 from carbonlens.compare.statistics import Sample
@@ -55,7 +56,7 @@ def contrast(terms: Terms) -> Amounts:
     Args:
         terms: Weights that add to zero, with their arms.
     """
-    return Amounts(**{m: _contrast([(w, a.series[m]) for w, a in terms]) for m in MEASURES})
+    return Amounts(**{m: weighted([(w, a.series[m]) for w, a in terms]) for m in MEASURES})
 
 
 def saving(reference: Arm, step: Arm) -> Amounts:
@@ -95,18 +96,17 @@ def no_change(like: Amounts) -> Amounts:
 
 
 def sum_amounts(parts: Sequence[Amounts]) -> Amounts:
-    """Return the sum of independent amounts, for example of effort runs."""
-    first = parts[0]
-    return (
-        Amounts(
-            **{
-                m: add((getattr(p, m) for p in parts), _unit([getattr(p, m) for p in parts]))
-                for m in MEASURES
-            }
-        )
-        if len(parts) > 1
-        else first
-    )
+    """Return the sum of independent amounts, for example of effort runs.
+
+    A cost that nobody priced has no currency; beside one that is priced it is an
+    unknown part of it, and the sum a lower bound.
+
+    Args:
+        parts: At least one; all priced ones in one currency.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    return Amounts(**{m: _sum([getattr(p, m) for p in parts]) for m in MEASURES})
 
 
 def log_change(terms: Terms, measure: Measure = "energy_j") -> LogChange:
@@ -122,10 +122,8 @@ def log_change(terms: Terms, measure: Measure = "energy_j") -> LogChange:
         return no_log_change(None if not _is_all_gone(series) else 0.0, grade)
     logs = [(w, replace(s, values=tuple(math.log(v) for v in s.values))) for w, s in series]
     rounds = _paired_rounds(logs, whole=False)
-    if rounds is not None and not rounds:
-        return no_log_change(None, grade)
     over = statistics.welch([(w, s.values) for w, s in logs])
-    if rounds is not None:
+    if rounds:
         over = statistics.sample([v for _, v in rounds])
     relative: dict[str, float] = {}
     for weight, one in series:
@@ -162,7 +160,12 @@ def _is_all_gone(series: Sequence[tuple[float, Series]]) -> bool:
     return max(step.values) == 0 and min(reference.values) > 0
 
 
-def _contrast(terms: Sequence[tuple[float, Series]]) -> Estimate:
+def weighted(terms: Sequence[tuple[float, Series]]) -> Estimate:
+    """Return the weighted sum of one measure of arms.
+
+    Args:
+        terms: Weights that add to zero, with their series.
+    """
     means = [(w, s.mean, s.mean.value) for w, s in terms]
     unit = _unit([m for _, m, _ in means])
     if any(v is None for _, _, v in means) or any(m.unit != unit for _, m, _ in means):
@@ -174,6 +177,8 @@ def _contrast(terms: Sequence[tuple[float, Series]]) -> Estimate:
     u_random = _over_rounds(terms).u_95
     # A difference of lower bounds bounds nothing: the known part is given, its interval is not.
     known = all(m.state == "known" for _, m, _ in means)
+    # Nor does the scatter of the rounds tell what an energy of unknown width leaves open.
+    is_told = known and u_random is not None and not any(m.has_unknown_width for _, m, _ in means)
     return Estimate(
         value=math.fsum(w * v for w, _, v in means if v is not None),
         unit=unit,
@@ -182,7 +187,7 @@ def _contrast(terms: Sequence[tuple[float, Series]]) -> Estimate:
         u_random=u_random or 0.0,
         u_by_source=sources,
         signed=True,
-        bounds=None if known and u_random is not None else (None, None),
+        bounds=None if is_told else (None, None),
     )
 
 
@@ -197,7 +202,7 @@ def _over_rounds(terms: Sequence[tuple[float, Series]]) -> Sample:
 def _paired_rounds(
     terms: Sequence[tuple[float, Series]], *, whole: bool
 ) -> tuple[tuple[int, float], ...] | None:
-    """Return number and weighted sum of each common round; ``None`` where series are not paired.
+    """Return number and weighted sum of each common round; ``None`` or empty where series are not paired.
 
     Args:
         terms: Weights and series.
@@ -228,6 +233,11 @@ def _total(parts: Sequence[Estimate], whole: Estimate) -> Estimate:
         value=math.fsum(values),
         u_by_source={name: math.fsum(us) for name, us in sources.items()},
     )
+
+
+def _sum(estimates: Sequence[Estimate]) -> Estimate:
+    unit = _unit([*(e for e in estimates if e.unit != NO_CURRENCY), estimates[0]])
+    return add((unknown(unit) if e.unit == NO_CURRENCY else e for e in estimates), unit)
 
 
 def _scaled(estimate: Estimate, factor: float) -> Estimate:

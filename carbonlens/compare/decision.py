@@ -189,7 +189,7 @@ def of_gate(gate: GateResult) -> str:
     """
     words = {
         "max_loss": "loss",
-        "min_retention": f"{gate.metric} kept",
+        "min_retention": f"share kept of {gate.metric}",
         "max_ratio": f"ratio of {gate.metric}",
     }
     what = words.get(gate.kind, gate.metric)

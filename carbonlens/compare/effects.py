@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -13,6 +14,7 @@ from carbonlens.compare import bootstrap, statistics
 from carbonlens.compare.arms import ROUNDS_NEEDED
 from carbonlens.compare.contrast import LogChange
 from carbonlens.compare.regularity import drift_of, outliers_of
+from carbonlens.compare.statistics import Sample
 from carbonlens.domain.comparison import Effect
 from carbonlens.domain.study import IntervalMethod, Study
 from carbonlens.domain.units import Verdict
@@ -99,18 +101,44 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         """Confidence of the interval that is two one-sided tests (Schuirmann 1987)."""
         return 1 - 2 * self.alpha
 
-    def method(self, log: LogChange) -> IntervalMethod:
-        """Return how the change's interval is made: Student's t where the one wanted is not usable.
+    def decides(self, log: LogChange) -> IntervalMethod:
+        """Return by which interval the verdict is made: Student's t where the one wanted is not usable.
 
         Below 20 rounds a bootstrap is too narrow to claim 95 %. Resampling in full
-        ends at ten values, so it never makes an interval that a verdict rests on.
+        ends at ten values, so no verdict ever rests on it.
         """
         n = 0 if log.over is None else log.over.n
         is_usable = self.interval == "bca" and bool(log.rounds) and n >= bootstrap.ROUNDS_NEEDED
         return "bca" if is_usable else "t"
 
+    def shown(self, log: LogChange) -> IntervalMethod:
+        """Return how the interval that is printed is made: as the verdict's, or over every resample."""
+        n = len(log.rounds)
+        if self.interval == "exact" and n > 1 and bootstrap.exact_count(n) <= bootstrap.EXACT_LIMIT:
+            return "exact"
+        return self.decides(log)
 
-def interval_of(log: LogChange, confidence: float, rule: Rule) -> tuple[float, float] | None:
+    def detectable_log(self, over: Sample, u_common: float = 0.0) -> float | None:
+        """Return the smallest log change that the verdict calls one in 8 of 10 studies.
+
+        The interval must leave out no change, and a narrow one must not lie within
+        the margin: ``max(t[1 - alpha/2] se, log(1 + margin) - t[equivalence] se) +
+        t[0.8] se``, by the usual approximation with central t.
+
+        Args:
+            over: The design's sample.
+            u_common: One sigma of an error that all rounds share.
+        """
+        one = over.with_common(u_common)
+        clear = statistics.minimum_detectable_log(over, self.confidence, u_common)
+        if clear is None or one.se is None or one.df is None:
+            return None
+        close = statistics.t_quantile(1 - self.alpha, one.df)
+        power = statistics.t_quantile(statistics.POWER, one.df)
+        return max(clear, math.log1p(self.margin) + (power - close) * one.se)
+
+
+def interval_of(log: LogChange, confidence: float, method: IntervalMethod) -> tuple[float, float] | None:
     """Return the interval of a log change; ``None`` without scatter to make it from.
 
     An error that all rounds share widens a bootstrap's ends in quadrature.
@@ -118,16 +146,16 @@ def interval_of(log: LogChange, confidence: float, rule: Rule) -> tuple[float, f
     Args:
         log: The change.
         confidence: Of this one interval.
-        rule: Says how it is made.
+        method: How it is made, as a ``Rule`` says.
     """
     over = log.over
     if over is None:
         return None
-    if rule.method(log) == "t":
+    if method == "t":
         half = over.half_width(confidence, log.u_common)
         return None if half is None else (over.mean - half, over.mean + half)
-    values = [v for _, v in log.rounds]
-    found = bootstrap.bca(values, confidence)
+    values = tuple(v for _, v in log.rounds)
+    found = _resampled_in_full(values, confidence) if method == "exact" else bootstrap.bca(values, confidence)
     shared = statistics.normal_quantile(1 - (1 - confidence) / 2) * log.u_common
     return (
         over.mean - math.hypot(over.mean - found.low, shared),
@@ -152,8 +180,8 @@ def verdict_of(log: LogChange, rule: Rule) -> Verdict:
     over = log.over
     if over is None or over.n < ROUNDS_NEEDED or not log.is_complete or log.is_disturbed:
         return "inconclusive"
-    close = interval_of(log, rule.equivalence, rule)
-    wide = interval_of(log, rule.confidence, rule)
+    close = interval_of(log, rule.equivalence, rule.decides(log))
+    wide = interval_of(log, rule.confidence, rule.decides(log))
     if close is None or wide is None:
         return "inconclusive"
     if max(abs(end) for end in close) <= math.log1p(rule.margin):
@@ -166,7 +194,7 @@ def verdict_of(log: LogChange, rule: Rule) -> Verdict:
 def _effect(change: Change, p: float | None, p_holm: float | None, rule: Rule) -> Effect:
     log = change.log
     over = log.over
-    ends = interval_of(log, rule.confidence, rule) if log.is_complete else None
+    ends = interval_of(log, rule.confidence, rule.shown(log)) if log.is_complete else None
     bounds = (None, None) if ends is None else (_exp(ends[0]), _exp(ends[1]))
     drift = drift_of(log.rounds)
     return Effect(
@@ -177,7 +205,7 @@ def _effect(change: Change, p: float | None, p_holm: float | None, rule: Rule) -
         verdict=verdict_of(log, rule),
         n_rounds=0 if over is None else over.n,
         minimum_detectable=_minimum_detectable(log, rule),
-        method=rule.method(log),
+        method=rule.shown(log),
         drift_per_round=None if drift is None else drift.mean,
         drift_p=None if drift is None else drift.p_value(),
         outlier_rounds=outliers_of(log.rounds),
@@ -193,8 +221,14 @@ def _minimum_detectable(log: LogChange, rule: Rule) -> float | None:
     """Return the smallest saving that would be found, as a share of the reference."""
     if log.over is None or not log.is_complete:
         return None
-    change = statistics.minimum_detectable_log(log.over, rule.confidence, log.u_common)
+    change = rule.detectable_log(log.over, log.u_common)
     return None if change is None else -math.expm1(-change)
+
+
+@lru_cache(maxsize=64)
+def _resampled_in_full(values: tuple[float, ...], confidence: float) -> bootstrap.Bootstrap:
+    """Return the exact bootstrap, once for a step that is measured on the baseline itself."""
+    return bootstrap.exact(values, confidence)
 
 
 def _exp(log: float) -> float | None:

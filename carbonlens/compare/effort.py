@@ -6,7 +6,7 @@ which need not be the serving site's. Hours of engineering are given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from carbonlens.accounting.amounts import NO_CURRENCY, account
 from carbonlens.compare.arms import MEASURES
 from carbonlens.compare.contrast import sum_amounts
+from carbonlens.compare.from_runs import is_chain
 from carbonlens.compare.grouping import StepRuns
 from carbonlens.compare.observation import core_hours, measured_energy
 from carbonlens.domain.comparison import Amounts
@@ -31,41 +32,110 @@ _WIDTH: Final[tuple[Boundary, ...]] = ("device", "it", "facility")
 
 
 def efforts_of(
-    groups: Mapping[str, StepRuns], study: Study, vector: Vector, boundary: Boundary | None
+    groups: Mapping[str, StepRuns],
+    study: Study,
+    vector: Vector,
+    boundary: Boundary | None,
+    currency: str | None = None,
 ) -> tuple[dict[str, Amounts], tuple[Finding, ...]]:
     """Return what making each step took; a step without recorded work is absent.
+
+    An optimization of a lattice that was not measured alone has its hours under its own name.
 
     Args:
         groups: Runs by step.
         study: Says where effort ran, and what engineering took.
         vector: Factors and prices of the serving site.
         boundary: Of the energy that the steps save, at which effort is stated too.
+        currency: Of the costs that the steps save; ``None`` where nobody prices them.
 
     Raises:
-        IncomparableError: If engineering is priced in another currency than the rest.
+        IncomparableError: If effort, engineering and what is saved are not priced in one currency.
     """
-    hours = {s.name: s.engineering_hours for s in study.steps if s.engineering_hours is not None}
-    found: dict[str, Amounts] = {}
+    hours = _hours(study)
+    parts: dict[str, list[Amounts]] = {}
     findings: list[Finding] = []
     for name, group in groups.items():
-        compute, of_compute = _compute(group, study, vector, boundary)
+        of_runs, of_compute = _compute(group, study, vector, boundary)
         findings += of_compute
-        if name in hours:
-            compute = _with_hours(compute, hours[name], study, vector)
-        if compute is not None:
-            found[name] = compute
-    unpriced = [n for n in hours if study.engineering is None]
-    if unpriced:
-        findings.append(
-            Finding(
-                code="CL441",
-                severity="warning",
-                message=f"engineering hours of {', '.join(unpriced)} have no price: "
-                "cost of effort and break-even in money are lower bounds",
-                mend="state [engineering] amount_per_hour, currency and source in the study file",
-            )
+        if of_runs:
+            parts[name] = of_runs
+    _refuse_mixed(parts, study, currency)
+    computes = {name: sum_amounts(of_runs) for name, of_runs in parts.items()}
+    found = dict(computes)
+    for name, some in hours.items():
+        found[name] = _with_hours(computes.get(name), some, study)
+    return found, (*findings, *_unpriced_hours(hours, study), *_unpriced_compute(computes, found))
+
+
+def _hours(study: Study) -> dict[str, float]:
+    """Return the stated hours by step.
+
+    Those of a lattice's optimization stand with the step of it alone, or in a chain
+    with the step that adds it.
+    """
+    hours = {s.name: s.engineering_hours for s in study.steps if s.engineering_hours is not None}
+    sets = sorted(
+        ((frozenset(s.on), s.name) for s in study.steps if s.on is not None), key=lambda x: len(x[0])
+    )
+    is_ladder = is_chain(study.steps)
+    for one, some in study.optimization_hours.items():
+        name = next((n for on, n in sets if one in on and (is_ladder or len(on) == 1)), one)
+        hours[name] = hours.get(name, 0.0) + some
+    return hours
+
+
+def _refuse_mixed(parts: Mapping[str, Sequence[Amounts]], study: Study, currency: str | None) -> None:
+    """Refuse effort unless all of it, engineering and what is saved are priced in one currency.
+
+    Raises:
+        IncomparableError: If two of them differ.
+    """
+    units = [(name, p.cost.unit) for name, some in parts.items() for p in some]
+    priced = [(f"effort of step {name!r}", unit) for name, unit in units if unit != NO_CURRENCY]
+    if study.engineering is not None and _hours(study):
+        priced.insert(0, ("engineering", study.engineering.currency))
+    if currency is not None:
+        priced.append(("what the steps save", currency))
+    other = next((p for p in priced if p[1] != priced[0][1]), None)
+    if other is not None:
+        first, last = priced[0], other
+        raise IncomparableError(
+            f"{first[0]} is priced in {first[1]}, {last[0]} in {last[1]}",
+            where=study.name,
+            mend="state both in one currency; rates are never guessed",
         )
-    return found, tuple(findings)
+
+
+def _unpriced_hours(hours: Iterable[str], study: Study) -> list[Finding]:
+    names = list(hours) if study.engineering is None else []
+    if not names:
+        return []
+    return [
+        Finding(
+            code="CL441",
+            severity="warning",
+            message=f"engineering hours of {', '.join(names)} have no price: "
+            "cost of effort and break-even in money are lower bounds",
+            mend="state [engineering] amount_per_hour, currency and source in the study file",
+        )
+    ]
+
+
+def _unpriced_compute(computes: Mapping[str, Amounts], efforts: Mapping[str, Amounts]) -> list[Finding]:
+    """Say whose runs have no cost where other work has one: their sum is a lower bound."""
+    names = [n for n, one in computes.items() if one.cost.value is None]
+    if not names or all(one.cost.value is None for one in efforts.values()):
+        return []
+    return [
+        Finding(
+            code="CL427",
+            severity="warning",
+            message=f"what the runs that made {', '.join(names)} cost is unknown: "
+            "cost of effort and break-even in money are lower bounds",
+            mend="state prices of electricity and machine hours, or the costs with the runs",
+        )
+    ]
 
 
 def total_effort(
@@ -99,17 +169,22 @@ def at_least(amounts: Amounts) -> Amounts:
 
 def _compute(
     group: StepRuns, study: Study, vector: Vector, boundary: Boundary | None
-) -> tuple[Amounts | None, tuple[Finding, ...]]:
-    """Return the effort runs of a step, failed attempts included."""
+) -> tuple[list[Amounts], tuple[Finding, ...]]:
+    """Return what each effort run of a step took, failed attempts included."""
     parts: list[Amounts] = []
     findings: list[Finding] = []
     for run in group.effort:
         here, of_place = _vector_of(run, study, vector)
         amounts, of_account = account(measured_energy(run), run.boundary, core_hours(run), here)
         energy, of_boundary = _at_boundary(amounts.energy_j, run, boundary)
+        if here.currency is None and run.cost is not None:
+            # As for the arms: without a price, what the run itself says it cost.
+            stated = Estimate(value=float(run.cost.amount), unit=run.cost.currency)
+            amounts = replace(amounts, cost=stated)
+            of_account = tuple(f for f in of_account if f.code != "CL309")
         parts.append(replace(amounts, energy_j=energy))
         findings += (*of_place, *of_account, *of_boundary)
-    return (sum_amounts(parts) if parts else None), tuple(dict.fromkeys(findings))
+    return parts, tuple(dict.fromkeys(findings))
 
 
 def _at_boundary(
@@ -174,32 +249,21 @@ def _day(run: Run) -> str:
     return datetime.fromtimestamp(run.start_us / US_PER_S, tz=UTC).date().isoformat()
 
 
-def _with_hours(compute: Amounts | None, hours: float, study: Study, vector: Vector) -> Amounts:
+def _with_hours(compute: Amounts | None, hours: float, study: Study) -> Amounts:
     """Return the effort with its engineering; without runs its compute stays unknown."""
-    currency = vector.currency or (None if compute is None else _stated(compute.cost))
     if compute is None:
         compute = Amounts(
             energy_j=unknown("J"),
             emissions_location_kg=unknown("kg"),
             emissions_market_kg=unknown("kg"),
             embodied_kg=unknown("kg"),
-            cost=unknown(currency or NO_CURRENCY),
+            cost=unknown(NO_CURRENCY),
         )
     rate = study.engineering
     if rate is None:
         return replace(compute, cost=at_least(compute).cost)
-    if currency is not None and rate.currency != currency:
-        raise IncomparableError(
-            f"engineering is priced in {rate.currency}, the rest in {currency}",
-            where=study.name,
-            mend="state both in one currency; rates are never guessed",
-        )
     amount = float(rate.amount_per_hour) * hours
     sources = {"engineering": amount * rate.u_relative} if rate.u_relative else {}
     priced = Estimate(value=amount, unit=rate.currency, grade="E", u_by_source=sources)
-    cost = compute.cost if compute.cost.value is not None else unknown(rate.currency)
+    cost = compute.cost if compute.cost.unit != NO_CURRENCY else unknown(rate.currency)
     return replace(compute, cost=add((cost, priced), rate.currency))
-
-
-def _stated(cost: Estimate) -> str | None:
-    return cost.unit if cost.value is not None else None

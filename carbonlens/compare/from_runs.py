@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
 from carbonlens.domain.run import Run
 from carbonlens.domain.study import Step, Study
 from carbonlens.domain.units import Role
-from carbonlens.errors import SelectionError
+from carbonlens.errors import IncomparableError, SelectionError
 
 VARIANT_ROLES: Final[frozenset[Role]] = frozenset({"variant", "other"})
 """``other`` is a run whose role nobody stated; with a step's name it is a variant."""
@@ -31,7 +31,9 @@ def study_from_runs(runs: Sequence[Run], name: str | None = None) -> Study:
 
     Raises:
         SelectionError: If no run names a step, or the sets have no baseline.
+        IncomparableError: If the runs of one step state different sets.
     """
+    refuse_mixed_sets(runs, name)
     steps = _steps(runs)
     if not steps:
         raise SelectionError(
@@ -58,6 +60,33 @@ def study_from_runs(runs: Sequence[Run], name: str | None = None) -> Study:
         steps=tuple(others),
         unit=units[0] if units else ("unit" if stated else PER_RUN),
     )
+
+
+def refuse_mixed_sets(
+    runs: Sequence[Run], study: str | None = None, stated: Mapping[str, Sequence[str]] | None = None
+) -> None:
+    """Refuse a step whose runs had different optimizations on: they are no one arm.
+
+    Args:
+        runs: Runs of a study.
+        study: Its name, for the error.
+        stated: Sets that the study states, by step.
+
+    Raises:
+        IncomparableError: If the runs of one step state different sets, or another than the study.
+    """
+    sets = {name: {frozenset(on): None} for name, on in (stated or {}).items()}
+    for run in runs:
+        if run.role in VARIANT_ROLES and run.step is not None and run.on is not None:
+            sets.setdefault(run.step, {}).setdefault(frozenset(run.on))
+    mixed = next((name for name, some in sets.items() if len(some) > 1), None)
+    if mixed is not None:
+        spelled = ", ".join(joined(sorted(some)) if some else "nothing" for some in sets[mixed])
+        raise IncomparableError(
+            f"the runs of step {mixed!r} differ in the optimizations that were on: {spelled}",
+            where=study,
+            mend="give the runs of each combination a step of their own, or correct their sets",
+        )
 
 
 def joined(on: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from carbonlens.compare.arms import Arm
+from carbonlens.compare.arms import ROUNDS_NEEDED, Arm
 from carbonlens.compare.latency import CALLS_NEEDED, percentile_of, too_few_calls
 from carbonlens.compare.quality import (
     BARE,
@@ -26,17 +26,19 @@ from carbonlens.compare.quality import (
     paired_outcomes,
     quality_of,
 )
-from carbonlens.compare.rates import RATES, log_ratio, rate_of
-from carbonlens.compare.retention import independent_ratio, mcnemar, paired_bootstrap, retention
+from carbonlens.compare.rates import PEAK_MEMORY, RATES, log_ratio, rate_of
+from carbonlens.compare.retention import independent_ratio, mcnemar, paired_bootstrap, ratio, retention
 from carbonlens.compare.statistics import normal_quantile
 from carbonlens.domain.comparison import GateResult
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.run import Quality
 from carbonlens.domain.study import Gate
 from carbonlens.domain.units import GateOutcome
 
-Against = Literal["nothing", "difference", "ratio"]
-"""What is observed of a metric: itself, its loss against the baseline, or its ratio to it."""
+Against = Literal["nothing", "difference", "ratio", "retention"]
+"""What is observed of a metric: itself, its loss against the baseline, its ratio to the baseline's,
+or the share of the baseline's goodness that is kept (the inverse ratio where less is better)."""
 
 Observed = tuple[Estimate, str | None]
 """A figure, and why nothing can be decided by it, if so."""
@@ -45,7 +47,7 @@ _AGAINST: dict[str, Against] = {
     "max_loss": "difference",
     "max_value": "nothing",
     "min_value": "nothing",
-    "min_retention": "ratio",
+    "min_retention": "retention",
     "max_ratio": "ratio",
 }
 _MISSING: dict[str, str] = {
@@ -88,8 +90,8 @@ def observe_metric(
 
     Args:
         metric: A quality name, a latency percentile, ``model_bytes``, or a rate.
-        against: Itself, its loss or its ratio; a loss is positive when there is
-            more of what should be less, or less of a quality.
+        against: Itself, its loss, its ratio or what is kept of it; a loss is positive when
+            things get worse: more of what should be less, or less of what should be more.
         baseline: What it is compared with.
         step: The step.
         outcomes: Per-example outcomes by hash.
@@ -110,7 +112,8 @@ def observe_metric(
         return found, None if found.low is not None else f"{BARE}; how far it may be off is not known"
     first = find_quality(baseline.arm, baseline.recorded, metric)
     second = find_quality(step.arm, step.recorded, metric)
-    return (loss if against == "difference" else retention)(first, second, outcomes, z)
+    observe = {"difference": loss, "ratio": ratio, "retention": retention}[against]
+    return observe(first, second, outcomes, z)
 
 
 def model_bytes(arm: Arm) -> int | None:
@@ -172,36 +175,63 @@ def _of_size(against: Against, baseline: Arm, step: Arm) -> Observed:
         return unknown("B"), "the size of the baseline's model is not recorded"
     if against == "difference":
         return _exact(float(mine - first), "B", signed=True), None
-    if first == 0:
-        return unknown("1"), "the baseline's model has no size"
-    return _exact(mine / first, "1", signed=False), None
+    if first == 0 or (against == "retention" and mine == 0):
+        return unknown("1"), "a model without size has no ratio"
+    return _exact(first / mine if against == "retention" else mine / first, "1", signed=False), None
 
 
 def _of_latency(metric: str, against: Against, baseline: Arm, step: Arm, z: float) -> Observed:
     mine, first = percentile_of(step, metric, z), percentile_of(baseline, metric, z)
-    reason = too_few_calls(step, metric)
+    reason = too_few_calls(step, metric) or _unsettled(step)
     if against == "nothing":
         return mine, reason
-    return _two(mine, first, against, reason or too_few_calls(baseline, metric))
+    return _two(mine, first, against, reason or too_few_calls(baseline, metric) or _unsettled(baseline))
 
 
 def _of_rate(metric: str, against: Against, baseline: Arm, step: Arm, confidence: float) -> Observed:
     mine = rate_of(step, metric, confidence)
-    missing = None if mine.value is not None else _MISSING[metric]
+    reason = None if mine.value is not None else _MISSING[metric]
+    is_settled = metric == PEAK_MEMORY  # Heat and load slow the work; they take no memory.
     if against == "nothing":
-        return mine, missing
-    if against == "difference" or metric == "peak_memory_bytes":
-        return _two(mine, rate_of(baseline, metric, confidence), against, missing)
+        return mine, reason or (None if is_settled else _unsettled(step) or _too_few(step))
+    if not is_settled:
+        reason = reason or _unsettled(step) or _unsettled(baseline)
+    is_more_better = metric == "throughput_per_s"
+    if is_settled or against == "difference":
+        first = rate_of(baseline, metric, confidence)
+        if not is_settled:
+            reason = reason or _too_few(step) or _too_few(baseline)
+        # More throughput is better, and less power and memory.
+        return _two(*((first, mine) if is_more_better else (mine, first)), against, reason)
     over = log_ratio(baseline, step, metric)
     if over is None:
-        return unknown("1"), missing or f"of the baseline {_MISSING[metric]}"
+        return unknown("1"), reason or f"of the baseline {_MISSING[metric]}"
+    if against == "retention" and not is_more_better:
+        over = replace(over, mean=-over.mean)
     half = over.half_width(confidence)
     ends = (None, None) if half is None else (math.exp(over.mean - half), math.exp(over.mean + half))
-    return Estimate(value=math.exp(over.mean), unit="1", bounds=ends), None
+    return Estimate(value=math.exp(over.mean), unit="1", bounds=ends), reason or _fewer_than_needed(over.n)
+
+
+def _unsettled(arm: Arm) -> str | None:
+    """Say why nothing that hangs on the machine's speed can be decided by an arm, if so."""
+    return "no round was measured on a quiet, unchanged machine" if arm.is_disturbed else None
+
+
+def _too_few(arm: Arm) -> str | None:
+    return _fewer_than_needed(len(arm.observations))
+
+
+def _fewer_than_needed(rounds: int) -> str | None:
+    if rounds >= ROUNDS_NEEDED:
+        return None
+    return f"{counted(rounds, 'complete round')}, and {ROUNDS_NEEDED} are needed"
 
 
 def _two(mine: Estimate, first: Estimate, against: Against, reason: str | None) -> Observed:
-    """Return the difference or the ratio of two independent figures."""
+    """Return the difference or the ratio of two independent figures; what is kept is the inverse ratio."""
+    if against == "retention":
+        mine, first = first, mine
     unit = mine.unit if against == "difference" else "1"
     is_difference = against == "difference"
     if mine.value is None or first.value is None or (first.value <= 0 and not is_difference):

@@ -10,13 +10,13 @@ import msgspec
 
 from carbonlens.accounting.job_runs import JobRun, wholes
 from carbonlens.compare.arms import Arm, make_arm
-from carbonlens.compare.from_runs import VARIANT_ROLES, joined, spelled_set
+from carbonlens.compare.from_runs import VARIANT_ROLES, joined, refuse_mixed_sets, spelled_set
 from carbonlens.compare.observation import measured_energy, observe
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding, Severity
-from carbonlens.domain.run import Run
+from carbonlens.domain.run import Quality, Run
 from carbonlens.domain.study import Study
 from carbonlens.domain.units import Role
 from carbonlens.errors import ConfigError, SelectionError
@@ -35,9 +35,9 @@ class StepRuns(msgspec.Struct, frozen=True, kw_only=True):
         on: Optimizations that were on; ``None`` when neither study nor runs say.
         variants: Runs that measure it and ended well.
         failed: Runs of any role that ended with an error; of a job with a rank that did, every rank's.
-        cut_short: Runs that measure it and did not end; of a job with a rank that did not, every rank's.
+        cut_short: Runs of any role that did not end; of a job with a rank that did not, every rank's.
         effort: Runs that made it.
-        all: Every run of the step, where its quality may be recorded.
+        all: Every run of the step.
     """
 
     step: str
@@ -47,6 +47,25 @@ class StepRuns(msgspec.Struct, frozen=True, kw_only=True):
     cut_short: tuple[Run, ...] = ()
     effort: tuple[Run, ...]
     all: tuple[Run, ...]
+
+    @property
+    def recorded(self) -> tuple[Quality, ...]:
+        """Qualities of the step, in any run that ended well: one that did not judged something else."""
+        spoilt = self._spoilt
+        return tuple(q for r in self.all if id(r) not in spoilt for q in r.quality)
+
+    @property
+    def unused_quality(self) -> tuple[str, ...]:
+        """Names of the qualities that only runs record which failed or were cut short."""
+        if not self.failed and not self.cut_short:
+            return ()
+        spoilt, used = self._spoilt, {q.name for q in self.recorded}
+        names = (q.name for r in self.all if id(r) in spoilt for q in r.quality)
+        return tuple(dict.fromkeys(n for n in names if n not in used))
+
+    @property
+    def _spoilt(self) -> frozenset[int]:
+        return frozenset(id(r) for r in (*self.failed, *self.cut_short))
 
     @property
     def error(self) -> str:
@@ -79,9 +98,13 @@ def group(study: Study, runs: Sequence[Run]) -> tuple[dict[str, StepRuns], tuple
     Raises:
         SelectionError: If the baseline or a step has no runs.
         ConfigError: If two steps, or a step and the baseline, have one name.
+        IncomparableError: If the runs of one step state different sets of optimizations.
     """
     refuse_repeated(study)
     current = _current(runs)
+    named = {study.baseline, *(s.name for s in study.steps)}
+    stated = {s.name: s.on for s in study.steps if s.on is not None}
+    refuse_mixed_sets([r for r in current if r.step in named], study.name, stated)
     index = _Index(current)
     of_baseline = index.named(study.baseline) or index.of(study.baseline, ())
     groups = {study.baseline: _step_runs(study.baseline, None, of_baseline)}
@@ -89,7 +112,7 @@ def group(study: Study, runs: Sequence[Run]) -> tuple[dict[str, StepRuns], tuple
         groups[step.name] = _step_runs(step.name, step.on, index.of(step.name, step.on))
     for found in groups.values():
         _require(found, study, current)
-    findings = [f for g in groups.values() for f in _cut_short(g) + _failed_rounds(g)]
+    findings = [f for g in groups.values() for f in _cut_short(g) + _failed_rounds(g) + _spoilt_quality(g)]
     return groups, (*findings, *_outside(groups, current))
 
 
@@ -121,7 +144,7 @@ def build_arm(runs: StepRuns, vector: Vector, *, per_run: bool) -> tuple[Arm | N
         per_run: No run of the study states units, so a run is the unit.
     """
     usable, findings = _usable(runs, per_run=per_run)
-    rounds = _rounds(usable)
+    rounds = sorted(_rounds(usable), key=lambda one: _place(one[0][0]))
     observations = [
         observe([run for run, _ in one], [energy for _, energy in one], per_run=per_run) for one in rounds
     ]
@@ -190,7 +213,7 @@ def _step_runs(step: str, on: tuple[str, ...] | None, runs: Sequence[Run]) -> St
         on=None if stated is None else frozenset(stated),
         variants=tuple(r for r in variants if status[id(r)] == "complete"),
         failed=tuple(r for r in runs if status[id(r)] == "failed"),
-        cut_short=tuple(r for r in variants if status[id(r)] in ("running", "recovered")),
+        cut_short=tuple(r for r in runs if status[id(r)] in ("running", "recovered")),
         effort=tuple(r for r in runs if r.role in EFFORT_ROLES),
         all=tuple(runs),
     )
@@ -266,6 +289,11 @@ def _rounds(runs: Sequence[Measured]) -> list[list[Measured]]:
     return list(rounds.values())
 
 
+def _place(run: Run) -> tuple[int, int]:
+    """Return where a round stands: by its number, else by when it started, else as it was recorded."""
+    return (0, run.repeat) if run.repeat is not None else (1, run.start_us or 0)
+
+
 def _outside(groups: Mapping[str, StepRuns], runs: Sequence[Run]) -> list[Finding]:
     """Say which runs belong to no step of the study; idle power belongs to none by its nature."""
     used = {r.run_id for g in groups.values() for r in g.all}
@@ -287,7 +315,7 @@ def _outside(groups: Mapping[str, StepRuns], runs: Sequence[Run]) -> list[Findin
 
 
 def _cut_short(runs: StepRuns) -> list[Finding]:
-    cut = runs.cut_short
+    cut = [r for r in runs.cut_short if r.role in VARIANT_ROLES]
     if not cut:
         return []
     return [
@@ -313,6 +341,15 @@ def _failed_rounds(runs: StepRuns) -> list[Finding]:
         return [_finding("CL421", "warning", text, runs.step, mend)]
     text = f"step {runs.step!r} failed: {runs.error}"
     return [_finding("CL411", "error", text, runs.step, "mend the error and measure again")]
+
+
+def _spoilt_quality(runs: StepRuns) -> list[Finding]:
+    names = runs.unused_quality
+    if not names:
+        return []
+    text = f"{', '.join(names)} of step {runs.step!r}: only runs that failed or did not end record it"
+    mend = "evaluate what was measured, and record it with a run that ends"
+    return [_finding("CL429", "warning", f"{text}, so it is not used", runs.step, mend)]
 
 
 def _count(runs: Sequence[Run]) -> str:

@@ -236,15 +236,18 @@ def _effect_of(material: Material, end: Arm) -> Effect:
 def _made(material: Material, full: Cell) -> tuple[str, ...]:
     """Return the steps whose effort the full set needs.
 
-    That is the full set's own where it is recorded, else that of the single
-    optimizations; other combinations were measured and are not adopted.
+    That is every single optimization's and the full set's own, what it took to put
+    them together. Where only the full set's is recorded it is all there was. Other
+    combinations were measured and are not adopted.
     """
     names = {g.on - _shared(material): n for n, g in material.groups.items() if g.on is not None}
     whole = names.get(full)
-    singles = tuple(n for cell, n in names.items() if len(cell) == 1)
-    if whole is not None and (whole in material.efforts or not singles):
+    singles = [n for cell, n in names.items() if len(cell) == 1 and n != whole]
+    singles += [o for o in material.efforts if o in full and frozenset({o}) not in names]
+    has_own = whole is not None and whole in material.efforts
+    if whole is not None and (not singles or (has_own and not any(n in material.efforts for n in singles))):
         return (whole,)
-    return singles
+    return (*singles, whole) if has_own and whole is not None else tuple(singles)
 
 
 def _main_effects(material: Material, cells: Mapping[Cell, Arm], players: Sequence[str]) -> dict[str, Effect]:
@@ -308,7 +311,7 @@ def _result(
         reasons=judgement.reasons,
         reason=judgement.reason,
         metrics=None if measured is None else metrics_of(measured, material.outcomes),
-        effort=None if arm is None else material.efforts.get(arm.name),
+        effort=material.efforts.get(player if arm is None else arm.name),
         error=error or None,
         amounts=None if arm is None else material.for_volume(arm.amounts),
     )

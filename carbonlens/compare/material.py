@@ -45,11 +45,11 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         return 1.0 if self.study.volume_units is None else self.study.volume_units
 
     def measured(self, step: str) -> Measured | None:
-        """Return a step's arm with the quality recorded in any of its runs."""
+        """Return a step's arm with the quality recorded in any of its runs that ended well."""
         arm = self.arms.get(step)
         if arm is None:
             return None
-        return Measured(arm=arm, recorded=tuple(q for r in self.groups[step].all for q in r.quality))
+        return Measured(arm=arm, recorded=self.groups[step].recorded)
 
     def for_volume(self, amounts: Amounts) -> Amounts:
         """Return per-unit amounts on the basis of the comparison."""

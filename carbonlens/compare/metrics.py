@@ -41,13 +41,13 @@ def metrics_of(measured: Measured, outcomes: Outcomes) -> ArmMetrics:
         latency_p95_ms=percentile_of(arm, "latency_p95_ms"),
         latency_p99_ms=percentile_of(arm, "latency_p99_ms"),
         model_bytes=model_bytes(arm),
-        macs_per_unit=next((r.macs_per_unit for r in arm.runs if r.macs_per_unit is not None), None),
+        macs_per_unit=max((r.macs_per_unit for r in arm.runs if r.macs_per_unit is not None), default=None),
         quality=quality_of(arm, measured.recorded, outcomes),
         load_1m_max=max(loads, default=None),
         steal_s=sum(steals) if steals else None,
         rounds=len(arm.observations),
         energy_by_round_j=arm.series["energy_j"].values,
-        first_round=first_round(_in_run_order(arm)),
+        first_round=first_round(arm.series["energy_j"].values) if _has_order(arm) else None,
         dynamic_per_unit_j=_as_sure_as(energy, _over_rounds(arm.observations, _dynamic_j, "J")),
         power_w=replace(rate_of(arm, "power_w"), grade=energy.grade),
         peak_memory_bytes=rate_of(arm, PEAK_MEMORY),
@@ -55,11 +55,9 @@ def metrics_of(measured: Measured, outcomes: Outcomes) -> ArmMetrics:
     )
 
 
-def _in_run_order(arm: Arm) -> list[float]:
-    """Return the energy of each round by its number, else by when it started."""
-    places = [(o.repeat or 0, o.runs[0].start_us or 0) for o in arm.observations]
-    values = zip(places, arm.series["energy_j"].values, strict=True)
-    return [value for _, value in sorted(values, key=lambda one: one[0])]
+def _has_order(arm: Arm) -> bool:
+    """Return whether numbers or times tell which round was the first."""
+    return all(o.repeat is not None or o.runs[0].start_us is not None for o in arm.observations)
 
 
 def _dynamic_j(observation: Observation) -> float | None:

@@ -22,7 +22,7 @@ from carbonlens.compare.arms import ROUNDS_NEEDED
 from carbonlens.compare.effects import Rule
 from carbonlens.compare.from_runs import joined
 from carbonlens.compare.orders import PAIRS_NEEDED, SEED, Order, antithetic_orders, prefixes
-from carbonlens.compare.statistics import Sample, minimum_detectable_log
+from carbonlens.compare.statistics import Sample
 from carbonlens.domain.counting import counted
 from carbonlens.errors import UsageError
 
@@ -65,6 +65,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         effect: Change that it should find.
         finds_effect: Whether it does.
         cv: Scatter of one run, relative, that the plan counts on.
+        margin: Relative change that the verdict will regard as none.
     """
 
     steps: tuple[str, ...]
@@ -83,6 +84,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     effect: float
     finds_effect: bool
     cv: float
+    margin: float
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +97,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
         rounds: Rounds; chosen when ``None``.
         effect: Smallest relative change to be found with 80 % power.
         cv: Scatter of one run, relative.
+        margin: Relative change that the verdict will regard as none.
         seed: Of the draws.
     """
 
@@ -104,6 +107,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int | None = None
     effect: float = 0.03
     cv: float = 0.01
+    margin: float = 0.01
     seed: int = SEED
 
 
@@ -129,12 +133,13 @@ def plan(wish: Wish) -> Plan:
     return _made(wish, "orders", sorted(drawn, key=lambda c: (len(c), _spelled(c, wish))), orders)
 
 
-def detectable(n_steps: int, rounds: int, cv: float, pairs: int | None = None) -> float:
+def detectable(n_steps: int, rounds: int, cv: float, pairs: int | None = None, margin: float = 0.01) -> float:
     """Return the relative saving that a design finds with 80 % power.
 
-    A difference of two runs of one round scatters by ``cv * sqrt(2)``, and the mean
-    over pairs that have no run in common by the root of their number less; intervals
-    are simultaneous over the steps.
+    It is found where the verdict calls it better: more rounds tell a change within
+    the margin the more surely to be none. A difference of two runs of one round
+    scatters by ``cv * sqrt(2)``, and the mean over pairs that have no run in common
+    by the root of their number less; intervals are simultaneous over the steps.
 
     Args:
         n_steps: Steps tested together.
@@ -142,11 +147,12 @@ def detectable(n_steps: int, rounds: int, cv: float, pairs: int | None = None) -
         cv: Scatter of one run, relative.
         pairs: Pairs of combinations with and without a step, a round; those of a
             full lattice when ``None``.
+        margin: Relative change regarded as none.
     """
     per_round = 2 ** (n_steps - 1) if pairs is None else pairs
     se = cv * math.sqrt(2 / per_round / rounds)
     over = Sample(mean=0.0, se=se, df=rounds - 1, n=rounds)
-    return -math.expm1(-(minimum_detectable_log(over, Rule(tests=n_steps).confidence) or 0.0))
+    return -math.expm1(-(Rule(tests=n_steps, margin=margin).detectable_log(over) or 0.0))
 
 
 def _refuse(wish: Wish) -> None:
@@ -162,7 +168,7 @@ def _refuse(wish: Wish) -> None:
             counted(wish.rounds, "round"),
             mend=f"plan {ROUNDS_NEEDED} to {_MOST_ROUNDS}: fewer give no verdict",
         )
-    for option, value in (("--effect", wish.effect), ("--cv", wish.cv)):
+    for option, value in (("--effect", wish.effect), ("--cv", wish.cv), ("--margin", wish.margin)):
         if not 0 < value < 1:
             raise UsageError(f"{option} is {value}", mend="give a share between 0 and 1: 0.03 is 3 %")
     times = (
@@ -200,10 +206,10 @@ def _pairs(sets: Sequence[Cell], steps: Sequence[str]) -> int:
 
 
 def _rounds_for(wish: Wish, pairs: int) -> int:
-    """Return the fewest rounds that find the wanted effect, or the most there may be."""
+    """Return the fewest rounds that find the wanted effect, else those that find the smallest."""
     n, counts = len(wish.steps), range(ROUNDS_NEEDED, _MOST_ROUNDS + 1)
-    found = (r for r in counts if detectable(n, r, wish.cv, pairs) <= wish.effect)
-    return next(found, _MOST_ROUNDS)
+    reach = {r: detectable(n, r, wish.cv, pairs, wish.margin) for r in counts}
+    return next((r for r, least in reach.items() if least <= wish.effect), min(reach, key=reach.__getitem__))
 
 
 def _on_orders(orders: Sequence[Order]) -> list[Cell]:
@@ -240,7 +246,7 @@ def _made(wish: Wish, mode: Mode, sets: Sequence[Cell], orders: tuple[Order, ...
         # Without a budget the shortest that a sensor bears; with one, up to a minute of what there is.
         run_s = LEAST_RUN_S if room == math.inf else float(math.floor(min(60.0, max(LEAST_RUN_S, room))))
     total = runs * (run_s + SETTLE_S)
-    found = detectable(len(wish.steps), rounds, wish.cv, pairs)
+    found = detectable(len(wish.steps), rounds, wish.cv, pairs, wish.margin)
     return Plan(
         steps=wish.steps,
         mode=mode,
@@ -258,6 +264,7 @@ def _made(wish: Wish, mode: Mode, sets: Sequence[Cell], orders: tuple[Order, ...
         effect=wish.effect,
         finds_effect=found <= wish.effect,
         cv=wish.cv,
+        margin=wish.margin,
     )
 
 

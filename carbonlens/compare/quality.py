@@ -115,7 +115,8 @@ def find_quality(arm: Arm, recorded: Sequence[Quality], name: str) -> Quality | 
     """Return the step's figure of that name.
 
     Where its rounds agree that is the best supported one: outcomes come before
-    a count, a count before a bare value; of equals the first. Where they do not
+    a count, a count before a bare value; of equals the one over most examples.
+    Bare values within half a point are one figure, rounded: their mean. Where they do not
     agree it is their pooled share, because one round is not the step. Repeated
     rounds may see the same examples again, so the pooled share keeps the count
     of the largest round: rounds add no examples.
@@ -126,9 +127,9 @@ def find_quality(arm: Arm, recorded: Sequence[Quality], name: str) -> Quality | 
         name: For example ``accuracy``.
     """
     best, rivals = _candidates(arm, recorded, name)
-    if best is None or all(_is_alike(best, q) for q in rivals):
+    if best is None or (_support(best) > 1 and all(_is_alike(best, q) for q in rivals)):
         return best
-    return _pooled(best, rivals)
+    return _pooled(best, rivals) if rivals else best
 
 
 def disagreement(arm: Arm, recorded: Sequence[Quality], name: str) -> tuple[float, float] | None:
@@ -210,7 +211,7 @@ def _candidates(arm: Arm, recorded: Sequence[Quality], name: str) -> tuple[Quali
     """
     own = [q for r in arm.runs for q in r.quality if q.name == name and is_known(q)]
     found = [q for q in _figures(arm, recorded) if q.name == name]
-    best = max(found, key=_support, default=None)
+    best = max(found, key=_rank, default=None)
     if best is None or not is_known(best):
         return best, []
     return best, own or [q for q in found if _support(q) == _support(best)]
@@ -245,6 +246,13 @@ def _figures(arm: Arm, recorded: Sequence[Quality]) -> list[Quality]:
 def is_known(quality: Quality) -> bool:
     """Return whether there is a figure. One over no examples is often NaN; that is none."""
     return quality.value is not None and math.isfinite(quality.value)
+
+
+def _rank(quality: Quality) -> tuple[int, int, float, str, str]:
+    """Return what puts one figure before another, whatever order they are read in."""
+    value = quality.value if is_known(quality) and quality.value is not None else -math.inf
+    sha, direction = quality.outcomes_sha256 or "", str(quality.higher_is_better)
+    return _support(quality), _examples(quality), value, sha, direction
 
 
 def _support(quality: Quality) -> int:

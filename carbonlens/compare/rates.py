@@ -80,7 +80,7 @@ def rate_of(arm: Arm, metric: str, confidence: float = 0.95) -> Estimate:
 def log_ratio(baseline: Arm, step: Arm, metric: str) -> Sample | None:
     """Return ln(step / baseline) of a rate over the rounds; ``None`` where a round lacks it.
 
-    Paired where both arms have numbered rounds in common; an error of the energy's
+    Paired where both arms have numbered rounds in common, else independent; an error of the energy's
     sources is common to both arms and cancels.
 
     Args:
@@ -100,5 +100,6 @@ def log_ratio(baseline: Arm, step: Arm, metric: str) -> Sample | None:
     numbered = [{r: v for r, v in logs if r is not None} for logs in rows]
     if all(len(n) == len(logs) for n, logs in zip(numbered, rows, strict=True)):
         common = sorted(numbered[0].keys() & numbered[1].keys())
-        return statistics.sample([numbered[0][r] - numbered[1][r] for r in common]) if common else None
+        if common:
+            return statistics.sample([numbered[0][r] - numbered[1][r] for r in common])
     return statistics.welch([(1.0, [v for _, v in mine]), (-1.0, [v for _, v in other])])

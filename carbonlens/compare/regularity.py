@@ -90,6 +90,7 @@ def about_rounds(
         findings += _outliers(name, effect)
     arms = [("the baseline", baseline), *((s.title, s.metrics) for s in steps)]
     findings += _other_method([name for name, e in effects if e.method != interval], interval)
+    findings += _too_narrow([name for name, e in effects if e.method == "exact"])
     return (*findings, *_first_rounds((n, m.first_round) for n, m in arms if m is not None))
 
 
@@ -129,9 +130,7 @@ def _other_method(names: Sequence[str], interval: IntervalMethod) -> list[Findin
     """Say where the wanted interval could not be made, and Student's t stands in."""
     if not names:
         return []
-    needed = "at least 20 numbered rounds"
-    if interval == "exact":
-        needed = "at least 20 rounds to claim 95 %, and ends at 10 (choose bca)"
+    needed = "2 to 10 numbered rounds" if interval == "exact" else "at least 20 numbered rounds"
     return [
         Finding(
             code="CL437",
@@ -139,6 +138,21 @@ def _other_method(names: Sequence[str], interval: IntervalMethod) -> list[Findin
             message=f"intervals of {', '.join(names)} are Student's t: "
             f"the {interval} bootstrap needs {needed}",
             mend='measure that many rounds, or state interval = "t"',
+        )
+    ]
+
+
+def _too_narrow(names: Sequence[str]) -> list[Finding]:
+    """Say that an exact bootstrap interval is not what the verdict rests on."""
+    if not names:
+        return []
+    return [
+        Finding(
+            code="CL439",
+            severity="warning",
+            message=f"printed intervals of {', '.join(names)} count every resample and are too narrow below "
+            "20 rounds (at 5 they cover 84 % of the claimed 95 %): the verdict rests on Student's t",
+            mend='keep interval = "exact" for checks, and state "t" for decisions',
         )
     ]
 

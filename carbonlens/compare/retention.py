@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from carbonlens.compare.quality import (
     BARE,
     NO_DIRECTION,
@@ -162,6 +164,24 @@ def retention(
     if of_a is None or of_b is None:
         return plain, BARE
     return Estimate(value=a / b, unit="1", bounds=independent_ratio(a, of_a, b, of_b)), None
+
+
+def ratio(
+    baseline: Quality | None, step: Quality | None, outcomes: Outcomes, z: float = Z_95
+) -> tuple[Estimate, str | None]:
+    """Return a step's figure over the baseline's, whichever direction is the better one.
+
+    Args:
+        baseline: The baseline's figure.
+        step: The step's figure.
+        outcomes: Per-example outcomes by hash.
+        z: Normal quantile of the interval.
+
+    Returns:
+        The ratio; and why it has no interval, if so.
+    """
+    first, second = (None if q is None else replace(q, higher_is_better=True) for q in (baseline, step))
+    return retention(first, second, outcomes, z)
 
 
 def _wilson_count(count: int, n: int, z: float) -> tuple[float, float]:

@@ -72,7 +72,7 @@ class NextRounds(msgspec.Struct, frozen=True, kw_only=True):
         half_width: Widest half width now, as a relative change; ``None`` before
             there is scatter.
         widest: Step that has it.
-        detectable: Smallest relative change that the rounds so far would find
+        detectable: Smallest relative change that the rounds so far would tell from none
             with 80 % power, in that step.
     """
 

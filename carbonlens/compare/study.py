@@ -10,7 +10,7 @@ from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.compare import ladder, lattice
 from carbonlens.compare.about import about_quality, of_runs
 from carbonlens.compare.adjust import adjusted
-from carbonlens.compare.arms import Arm, complete_rounds
+from carbonlens.compare.arms import Arm, complete_rounds, numbered_rounds
 from carbonlens.compare.break_even import break_evens
 from carbonlens.compare.comparability import check, refuse_other_unit
 from carbonlens.compare.contrast import scaled, total_of
@@ -51,7 +51,7 @@ def compare_study(
     Raises:
         SelectionError: If the baseline or a step has no measured run.
         IncomparableError: If arms differ in unit, boundary, workload, hardware,
-            host or currency.
+            host or currency, or the runs of one step in what was on.
         ConfigError: If a name stands twice, or steps are measured on each other
             in a circle.
     """
@@ -126,14 +126,15 @@ def material_of(
         )
     findings += _unusable(groups, {a.name for a in built})
     failed = {n for n, g in groups.items() if n != study.baseline and g.has_failed}
-    settled, of_devices = settled_arms(built)
+    numbered, of_numbers = numbered_rounds(built)
+    settled, of_devices = settled_arms(numbered)
     quiet, of_noise = without_disturbed(settled)
     arms, of_rounds = complete_rounds(quiet, failed)
     refuse_other_unit(arms, study)
-    findings += of_devices + of_noise + of_rounds + check(arms, study)
+    findings += of_numbers + of_devices + of_noise + of_rounds + check(arms, study)
     arms, of_adjustment = adjusted(arms, study)
     findings += of_adjustment + _about_arms(arms, vector)
-    efforts, of_effort = efforts_of(groups, study, vector, arms[0].boundary)
+    efforts, of_effort = efforts_of(groups, study, vector, arms[0].boundary, _currency(arms))
     material = Material(
         study=study,
         vector=vector,
@@ -143,6 +144,12 @@ def material_of(
         efforts=efforts,
     )
     return material, findings + of_effort + about_quality(material) + of_runs(groups, arms)
+
+
+def _currency(arms: Sequence[Arm]) -> str | None:
+    """Return the one currency of what the arms cost; ``None`` where nobody prices it."""
+    units = (a.series["cost"].mean.unit for a in arms)
+    return next((u for u in units if u != NO_CURRENCY), None)
 
 
 def _unusable(groups: Mapping[str, StepRuns], usable: Collection[str]) -> tuple[Finding, ...]:
@@ -228,15 +235,6 @@ def _about_arms(arms: Sequence[Arm], vector: Vector) -> tuple[Finding, ...]:
                     mend="check the sensor, or measure for longer",
                 )
             )
-    if any(o.repeat is None for a in arms for o in a.observations):
-        findings.append(
-            Finding(
-                code="CL417",
-                severity="info",
-                message="runs carry no round, so arms are compared as independent samples (Welch)",
-                mend="number the rounds of interleaved runs with repeat",
-            )
-        )
     return (*findings, *_stated(arms), *_widthless(arms), *_costs(arms, vector))
 
 
@@ -264,8 +262,8 @@ def _widthless(arms: Sequence[Arm]) -> tuple[Finding, ...]:
         Finding(
             code="CL426",
             severity="info",
-            message=f"no source says how sure the energy of {', '.join(names)} is: it has no interval, and "
-            "intervals of savings rest on the scatter of the rounds alone",
+            message=f"no source says how sure the energy of {', '.join(names)} is: neither it nor what is "
+            "saved of it has an interval; those of ratios rest on the scatter of the rounds",
             mend="state an interval or the errors with the runs",
         ),
     )

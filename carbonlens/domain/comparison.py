@@ -25,9 +25,11 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
         p_holm: Adjusted over the study's steps (Holm 1979).
         verdict: Of this change alone.
         n_rounds: Complete rounds it rests on.
-        minimum_detectable: Smallest relative change this design would detect
-            with 80 % power (0.02 is 2 %); ``None`` when not computable.
-        method: How the interval was made: ``t``, ``bca`` or ``exact`` (bootstrap).
+        minimum_detectable: Smallest relative change to which this design would give
+            its verdict with 80 % power (0.02 is 2 %), and so none much below the
+            margin; ``None`` when not computable.
+        method: How the interval was made: ``t``, ``bca`` or ``exact`` (bootstrap). The
+            verdict rests on the same interval, or on Student's t where this is ``exact``.
         drift_per_round: Change of ln ratio from one round to the next; ``None``
             below five numbered rounds.
         drift_p: Two-sided p of "no drift", unadjusted.
@@ -64,8 +66,8 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
     """Outcome of one gate, with the estimate it rests on.
 
     Attributes:
-        observed: The loss for a ``max_loss`` gate, the ratio to the baseline for a
-            ratio gate, else the metric itself.
+        observed: The loss for a ``max_loss`` gate, the ratio to the baseline for
+            ``max_ratio``, the share kept for ``min_retention``, else the metric itself.
         p_value: McNemar's exact p of "no difference", for paired outcomes.
         bootstrap: 95 % interval of the paired bootstrap, evidence beside the
             interval that decides.
@@ -91,7 +93,8 @@ class ArmMetrics(msgspec.Struct, frozen=True, kw_only=True):
         quality: Value per quality name, with its binomial interval where n is known.
         load_1m_max, steal_s: Worst load and summed steal over the rounds.
         rounds: Rounds measured.
-        energy_by_round_j: Energy per unit of each round, in run order.
+        energy_by_round_j: Energy per unit of each round, in the order of their numbers,
+            else of when they started.
         first_round: Energy of the first round over the mean of the others, with
             the 95 % prediction interval of one more round: warm-up, apart from
             the steady state. It is counted all the same.
@@ -130,8 +133,8 @@ class BreakEven(msgspec.Struct, frozen=True, kw_only=True):
         measure: ``energy``, ``carbon_location``, ``carbon_market`` or ``cost``.
         effort: What the steps' own work took.
         saving_per_unit: What one unit saves afterwards.
-        units: Effort over saving, with Fieller's interval; ``None`` bounds mean
-            that it may never be earned back.
+        units: Effort over saving, with Fieller's interval; without an upper end it may
+            never be earned back, without a lower one too nobody knows how sure it is.
         outcome: ``reached``, ``may_never`` or ``never`` or ``unknown``.
         days: The same in days at the expected volume; ``None`` without one.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final, Literal
@@ -35,9 +36,10 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         metric: Quality name (``accuracy``), or ``latency_p50_ms``,
             ``latency_p95_ms``, ``latency_p99_ms``, ``model_bytes``,
             ``throughput_per_s``, ``power_w``, ``peak_memory_bytes``.
-        kind: ``max_loss`` against the baseline, an absolute limit, or a limit of
-            the ratio to the baseline: ``min_retention`` from below,
-            ``max_ratio`` from above.
+        kind: ``max_loss`` against the baseline (positive when things get worse), an
+            absolute limit, ``max_ratio`` of the metric itself to the baseline's, or
+            ``min_retention``: the share of the baseline's goodness that is kept, the
+            inverse ratio where less is better.
         limit: In the metric's own unit; an accuracy of 0..1 has a loss limit
             of 0.01 for one percentage point. A ratio's limit is a plain number:
             a retention of 0.98 keeps 98 %.
@@ -126,6 +128,10 @@ _DAYS: Final = {
 }
 """Days of a period in words (mean Gregorian year)."""
 
+_PLAIN_PERIOD: Final = re.compile(
+    rf"(?:/|in|per|each|every)?\s*(?:a|an|one|1)?\s*(?P<period>{'|'.join(_DAYS)})"
+)
+
 
 class Adjustment(msgspec.Struct, frozen=True, kw_only=True):
     """A declared routine adjustment: arms measured at different sizes of one variable.
@@ -157,11 +163,13 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
         baseline: Name of the step all savings are measured against.
         margin: Relative change regarded as none (0.01 is 1 %).
         volume_units: Expected functional units; savings are per unit when ``None``.
-        volume_period: Words for that volume's period, for example ``a year``.
+        volume_period: Words for that volume's period, for example ``a year``; a plain
+            day, week, month, quarter or year gives units a day.
         adjustments: Routine adjustments between arms.
         interval: How a ratio's interval is made: Student's t; ``bca`` for the
-            seeded bootstrap, from 20 rounds on. ``exact`` (every resample, up to 10
-            rounds) is too narrow for a verdict, which rests on Student's t there.
+            seeded bootstrap, from 20 rounds on. ``exact`` prints the bootstrap over
+            every resample, C(2n - 1, n) different ones of n rounds, up to 10 rounds
+            (92,378); it is too narrow for a verdict, which rests on Student's t there.
             p values are Student's in any case.
         is_sequential: The scatter of the rounds decided how many were measured
             (``bench``); intervals are a little wider then, to keep their rates.
@@ -169,6 +177,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
             name when ``None``.
         baseline_select: Runs of the baseline, where they do not carry its name.
         optimizations: Of a lattice: its steps are the measured combinations of these.
+        optimization_hours: Of a lattice: hours of engineering to make each optimization.
         orders: Orders of the optimizations that were drawn at random, each followed
             by its reverse (``study plan``); only then is a mean over orders an
             unbiased estimate of Shapley values.
@@ -194,6 +203,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     baseline_select: Selector | None = None
     optimizations: tuple[str, ...] = ()
     orders: tuple[tuple[str, ...], ...] = ()
+    optimization_hours: Mapping[str, float] = msgspec.field(default_factory=dict)
     units_per_day: float | None = None
     engineering: Engineering | None = None
     effort_places: tuple[EffortPlace, ...] = ()
@@ -203,6 +213,6 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
         """Expected functional units a day: as stated, else the volume over its period in words."""
         if self.units_per_day is not None or self.volume_units is None or self.volume_period is None:
             return self.units_per_day
-        word = self.volume_period.lower().split()[-1:] or [""]
-        days = _DAYS.get(word[0])
-        return None if days is None else self.volume_units / days
+        # "half a year" or "every other day" is no plain period: what is not understood is unknown.
+        found = _PLAIN_PERIOD.fullmatch(self.volume_period.strip().lower())
+        return None if found is None else self.volume_units / _DAYS[found["period"]]

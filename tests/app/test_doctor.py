@@ -7,14 +7,16 @@ import time
 import pytest
 
 from carbonlens.app.doctor import examine, missing_packages
-from carbonlens.app.doctor_parts import factor_95
+from carbonlens.app.doctor_parts import _better_curve, factor_95
+from carbonlens.metering.cpu_families import this_processor
 from carbonlens.metering.devices.nvidia import VisibleGpus
 from carbonlens.metering.sensors import Channel, SensorInfo
 from carbonlens.metering.sensors.discovery import Place
 from carbonlens.metering.sensors.nvml_library import Nvml
 from carbonlens.reporting.doctor_json import doctor_json
+from carbonlens.signals.cpu_model import CpuCurve
 from tests.metering.fake_nvml import FakeGpu, FakeNvml, hanging
-from tests.metering.powercap import Powercap
+from tests.metering.powercap import Powercap, turning
 from tests.metering.trees_hwmon import acpi
 from tests.metering.trees_jetson import orin_nx
 from tests.metering.trees_npu import npu
@@ -23,6 +25,11 @@ from tests.metering.trees_sysfs import put
 A, B = "GPU-aaaaaaaa-1111", "GPU-bbbbbbbb-2222"
 EPYC = "vendor_id : AuthenticAMD\ncpu family : 25\nmodel : 1\nmodel name : AMD EPYC\nsiblings : 2\n"
 UNKNOWN = "vendor_id : Nobody\ncpu family : 1\nmodel : 1\nmodel name : Some CPU\nsiblings : 2\n"
+
+
+UNKNOWN_CURVE = CpuCurve(
+    family="all", idle_w_per_thread=1.0, full_w_per_thread=3.0, spread=0.4, n=99, source="here", known=False
+)
 
 
 @pytest.fixture
@@ -80,8 +87,8 @@ def test_a_control_group_that_is_not_the_root_is_named_beside_the_cpu(place, pat
 
 def test_counters_are_used_and_memory_has_its_own(place):
     tree = Powercap(place.root / "sys" / "class" / "powercap")
-    tree.zone("intel-rapl:0", "package-0")
-    found = parts(place)
+    with turning(tree.zone("intel-rapl:0", "package-0")):
+        found = parts(place)
     assert (found["CPU"].source.sensor, found["CPU"].source.grade) == ("rapl", "B")
     assert found["CPU"].source.update_period_s == 0.001
     assert [s.sensor for s in found["CPU"].others] == ["cpu_model"]
@@ -89,7 +96,59 @@ def test_counters_are_used_and_memory_has_its_own(place):
     assert found["RAM"].source.sensor == "ram_model"
     assert "dram" in found["RAM"].missing[0].reason
     tree.zone("intel-rapl:0:0", "dram")
-    assert parts(place)["RAM"].source.sensor == "rapl"
+    with turning(tree.root / "intel-rapl:0" / "energy_uj"):
+        assert parts(place)["RAM"].source.sensor == "rapl"
+
+
+@pytest.mark.parametrize("text", ["N/A", "", "nan"])
+def test_a_counter_that_tells_no_number_is_not_named_as_the_source(place, text):
+    tree = Powercap(place.root / "sys" / "class" / "powercap")
+    tree.zone("intel-rapl:0", "package-0").write_text(text + "\n")
+    cpu = parts(place)["CPU"]
+    assert cpu.source.sensor == "cpu_model"
+    assert "tells no number" in cpu.missing[0].reason
+
+
+@pytest.mark.parametrize("uj", [0, 5_000_000])
+def test_a_counter_that_stands_still_under_load_is_said_and_not_the_source(place, uj):
+    tree = Powercap(place.root / "sys" / "class" / "powercap")
+    tree.zone("intel-rapl:0", "package-0", uj)
+    cpu = parts(place)["CPU"]
+    assert cpu.source.sensor == "cpu_model"
+    assert "stands still" in cpu.missing[0].reason
+    with turning(tree.root / "intel-rapl:0" / "energy_uj"):
+        assert parts(place)["CPU"].source.sensor == "rapl"
+
+
+def test_one_of_two_counters_that_stands_still_is_named(place):
+    tree = Powercap(place.root / "sys" / "class" / "powercap")
+    tree.zone("intel-rapl:1", "package-1", 5_000_000)
+    with turning(tree.zone("intel-rapl:0", "package-0")):
+        cpu = parts(place)["CPU"]
+    assert cpu.source.sensor == "rapl"
+    assert "package-1 stands still at 5 J" in cpu.note
+
+
+VIRTUAL = UNKNOWN + "flags\t: fpu hypervisor\n"
+
+
+@pytest.mark.parametrize(("cpuinfo", "asks_threads"), [(UNKNOWN, False), (VIRTUAL, True)])
+def test_the_mend_of_an_unknown_family_is_enough_for_it(place, cpuinfo, asks_threads):
+    put(place.root / "proc" / "cpuinfo", cpuinfo)
+    mend = _better_curve(
+        UNKNOWN_CURVE, examine(ledger="ledger", place=place).machine, place.root, has_meter=False
+    )
+    assert "cpu_tdp_w" in mend
+    assert ("cpu_threads" in mend) is asks_threads
+
+
+@pytest.mark.skipif(not this_processor().virtual, reason="needs a virtual machine")
+def test_a_declared_tdp_that_is_no_use_is_said_with_its_mend(place, tmp_path):
+    (tmp_path / "s.toml").write_text("cpu_tdp_w = 350.0\n")
+    there = place._replace(environ={**place.environ, "CARBONLENS_SOURCES": str(tmp_path / "s.toml")})
+    cpu = parts(there)["CPU"]
+    assert "TDP of 350 W" in cpu.note
+    assert "cpu_threads" in cpu.mend
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")

@@ -138,7 +138,10 @@ def line(name: str, got: Mapping[str, float]) -> str:
 
 @pytest.mark.bench
 def test_simulated_truth():
-    """Aims: coverage >= 93 %, width <= 1.25 of the oracle's, false claims <= 5 % per study."""
+    """Aims: coverage >= 93 %, width <= 1.25 of the oracle's, false claims <= 5 % per study.
+
+    A rate of 5 % is seen in 1,000 studies as up to 6.1 % one time in twenty (binomial).
+    """
 
     def mixed():
         return [float(x) for x in CHANCE.choice(EFFECTS, 3)]
@@ -157,7 +160,9 @@ def test_simulated_truth():
     for got in cases.values():
         assert got["cover"] >= 0.93
         assert got["width"] <= 1.25
-    assert max(got["false"] for got in cases.values()) <= 0.06  # 5 % and three standard errors
+    # At most 5 %, as far as this many studies can tell: 5 % and 1.645 binomial standard errors.
+    most = 0.05 + normal_quantile(0.95) * math.sqrt(0.05 * 0.95 / STUDIES)
+    assert max(got["false"] for got in cases.values()) <= most
 
 
 @pytest.mark.bench
@@ -182,7 +187,8 @@ def test_speed_of_a_lattice_of_ten():
     for size in range(11):
         for on in itertools.combinations(players, size):
             name = "+".join(on) or "baseline"
-            runs += rounds(name, (100 * 0.9**size * (1 + noise((6,)))).tolist(), on=on)
+            joules = (100 * 0.9**size * (1 + noise((6,)))).tolist()
+            runs += rounds(name, joules, on=on, u_relative=0.1)
             steps += [Step(name=name, on=on)] if on else []
     study = Study(name="example", baseline="baseline", steps=tuple(steps), unit="image")
     walls, cpus = [], []

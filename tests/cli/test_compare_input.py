@@ -104,3 +104,43 @@ def test_a_gate_that_no_run_can_decide_is_told(shell, tmp_path):
         "findings"
     ]
     assert [f["subject"] for f in found if f["code"] == "CL448"] == ["bleu"]
+
+
+EFFORT_HEAD = HEAD.replace("step,", "step,role,")
+PLACES = """
+[study]
+name = "s"
+baseline = "base"
+unit = "image"
+[[step]]
+name = "fast"
+[[effort_place]]
+zone = "US"
+[effort_place.assumptions.electricity]
+id = "u"
+amount_per_kwh = "0.1"
+currency = "USD"
+period = "2026"
+source = "s"
+[assumptions.electricity]
+id = "e"
+amount_per_kwh = "0.2"
+currency = "EUR"
+period = "2026"
+source = "s"
+"""
+
+
+def test_effort_priced_in_another_currency_is_a_named_error_and_no_exceeded_limit(shell, tmp_path):
+    """Exit code 1 of ``check`` means that a limit is exceeded, and nothing else."""
+    rows = [
+        "1,s,base,variant,1,5,1,image,it,,,", "2,s,fast,variant,1,4,1,image,it,,,",
+        "3,s,fast,effort,,50,,image,it,,,US", "4,s,fast,effort,,50,,image,it,,,DE",
+    ]  # fmt: skip
+    (tmp_path / "t.csv").write_text(EFFORT_HEAD.strip() + ",zone\n" + "\n".join(rows) + "\n")
+    (tmp_path / "st.toml").write_text(PLACES)
+    shell("import", "t.csv")
+    for command in (["compare"], ["check", "--fail-if", "energy:>3%"]):
+        (line,) = shell(*command, "--study", "st.toml", code=2).stderr.splitlines()
+        assert "priced in USD" in line
+        assert "one currency" in line

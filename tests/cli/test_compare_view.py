@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 
 import pytest
 from msgspec.structs import replace
@@ -12,9 +13,9 @@ from carbonlens.cli.compare_view import print_as_text
 from carbonlens.compare.study import compare_study
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.run import Conditions
+from carbonlens.domain.run import Conditions, Quality
 from carbonlens.domain.study import Gate, Step, Study
-from tests.compare.study_runs import demo_comparison, rounds, vector
+from tests.compare.study_runs import demo_comparison, rounds, run, vector
 from tests.compare.test_lattice import H100, SHAPLEY_2, compared
 from tests.compare.test_study import STUDY, A, B, unmeasured_gpu
 
@@ -101,7 +102,7 @@ def test_a_mean_over_orders_is_not_called_shapley_value(capsys):
 
 
 def test_a_step_whose_verdict_and_joules_disagree_is_explained_where_it_stands(capsys):
-    comparison = compared(H100, n_rounds=6, spread=0.003)
+    comparison = compared(H100, n_rounds=6, spread=0.003, u_relative=1e-9)
     print_as_text(comparison)
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
@@ -253,3 +254,100 @@ def test_a_narrow_terminal_gets_sentences_with_whole_figures(capsys, monkeypatch
     assert max(map(len, lines)) <= 40
     assert "change −50" in " ".join(lines)
     assert "adopt" in " ".join(lines)
+
+
+def wide(text):
+    """Return the columns that a terminal gives a text."""
+    marks = ("Mn", "Me", "Cf")
+    return sum(
+        0 if unicodedata.category(c) in marks else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
+ACC = Quality(name="accuracy", value=0.91, n=1000)
+GATES = (
+    Gate(name="acc", metric="accuracy", kind="max_loss", limit=0.01),
+    Gate(name="any", metric="accuracy", kind="min_value", limit=0.5),
+    Gate(name="p99", metric="latency_p99_ms", kind="max_value", limit=5.0),
+)
+
+
+def ladder(names, factor=0.8, gates=GATES):
+    """Return a ladder of as many steps, each with an undetermined gate and one that passes."""
+    study = Study(
+        name="t", baseline=names[0], steps=tuple(Step(name=n) for n in names[1:]), unit="image", gates=gates
+    )
+    runs = [
+        r
+        for i, name in enumerate(names)
+        for r in rounds(
+            name,
+            [1000.0 * factor**i * x * (1 + (i * k) % 5 / 1e3) for k, x in enumerate(QUIET)],
+            quality=(ACC,),
+        )
+    ]
+    return compare_study(study, runs, Vector(), {})
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [
+            "fp32 baseline of a very long name",
+            *(f"step number {i} with a very long name {'x' * i}" for i in range(13)),
+        ],
+        ["base", *("long" * 8 + str(i) for i in range(12))],
+        [
+            "基準モデル全体の名前が長い説明",
+            "量子化された八ビット整数モデルの名前",
+            "量子化された八ビット整数モデルの別名",
+        ],
+        ["a🚀🚀🚀🚀🚀🚀🚀🚀🚀🚀🚀", "b🚀", "e\u0301tape"],
+    ],
+    ids=["long", "no blanks", "east asian", "emoji and combining marks"],
+)
+def test_names_of_any_width_and_several_outcomes_of_gates_fit_80_columns_and_stay_apart(names, capsys):
+    lines = text(ladder(names), capsys)
+    assert max(map(wide, lines)) <= 80
+    table = lines[: len(names) + 1]
+    # Columns stand below each other: all decisions end in one.
+    assert len({wide(line) for line in table}) == 1
+    shown = [re.split(r"  +", line)[0].split(" ", 1)[1] for line in table[1:]]
+    assert len(set(shown)) == len(names)
+
+
+@pytest.mark.parametrize("n", [12, 40])
+def test_reasons_are_a_few_lines_and_say_how_many_more(n, capsys):
+    comparison = ladder([f"s{i}" for i in range(n)])
+    print_as_text(comparison)
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) <= 10
+    more = next(line for line in said if line.startswith("... and ") and "--details" in line)
+    told = sum(bool(re.match(r"s[0-9]+: ", line)) for line in said)
+    assert int(more.split()[2]) + told == n - 1
+    print_as_text(comparison, details=True)
+    all_of_them = capsys.readouterr().err.splitlines()
+    assert sum(bool(re.match(r"s[0-9]+: ", line)) for line in all_of_them) == n - 1
+
+
+def test_steps_that_disagree_are_a_few_lines_too(capsys):
+    names = "ABCDEFGH"
+    step = replace(demo_comparison().steps[0], verdict="better")
+    lost = replace(step.attribution, energy_j=replace(step.attribution.energy_j.scale(-1.0, "J")))
+    steps = tuple(replace(step, step=n, attribution=lost) for n in names)
+    lines = text(replace(demo_comparison(), steps=steps), capsys)
+    assert sum(line.startswith("* ") for line in lines) <= 5
+    assert any(line.startswith("... and ") for line in lines)
+
+
+def test_a_break_even_of_unknown_width_is_no_bound(capsys):
+    """One round, or a source without a width: the best value, and not "at least" it."""
+    work = [run("b", 5000.0, repeat=None, units=None, role="effort")]
+    result = compare_study(
+        PAIR, [*rounds("a", QUIET), *rounds("b", [0.7 * x for x in QUIET]), *work], Vector(), {}
+    )
+    said = " ".join(text(result, capsys))
+    assert "earned back after: energy about " in said
+    assert "how sure is unknown; may never" in said
+    assert "at least" not in said

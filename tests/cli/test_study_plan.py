@@ -99,3 +99,37 @@ def test_the_written_file_makes_compare_estimate_shapley_values(shell, tmp_path)
 )
 def test_a_wrong_plan_says_how_to_mend_it(shell, options, said):
     assert said in shell("study", "plan", *options, code=2).stderr
+
+
+def test_an_effect_within_the_margin_is_not_promised(shell, tmp_path):
+    """The verdict calls it the same, the more surely the more rounds there are."""
+    said = shell("study", "plan", "--steps", "1", "--effect", "0.005").stdout
+    assert "NOT the 0.5 % asked for, within the margin of 1 %: state a smaller --margin" in said
+    narrow = ["--steps", "1", "--effect", "0.005", "--margin", "0.002", "-o", "m.toml"]
+    assert "NOT" not in shell("study", "plan", *narrow).stdout
+    assert "margin = 0.002" in (tmp_path / "m.toml").read_text()
+    assert "between 0 and 1" in shell("study", "plan", "--steps", "1", "--margin", "0", code=2).stderr
+
+
+def test_steps_of_a_planned_lattice_may_be_chosen(shell, tmp_path):
+    """They are its measured combinations, which the file itself does not name."""
+    shell("study", "plan", "--step", "p", "--step", "q", "-o", "st.toml", "--name", "s", "--unit", "image")
+    cells = {"": 100.0, "p": 70.0, "q": 80.0, "p+q": 56.0}
+    rows = [
+        f"{on or 'base'}-{i},s,{on},{i},{joules * (1 + 0.002 * (i % 3 + len(on) % 2))},1,image,it,B"
+        for on, joules in cells.items()
+        for i in range(1, 7)
+    ]
+    (tmp_path / "t.csv").write_text(HEAD + "\n".join(rows) + "\n")
+    shell("import", "t.csv")
+    assert shell.json("compare", "--study", "st.toml")["attribution_method"] == "shapley"
+    one = shell.json("compare", "--study", "st.toml", "--step", "q")
+    assert [(s["step"], s["decision"]) for s in one["steps"]] == [("q", "adopt")]
+    path = shell.json("compare", "--study", "st.toml", "--step", "p", "--step", "p+q")
+    assert (path["mode"], [s["step"] for s in path["steps"]]) == ("ladder", ["p", "p+q"])
+    other = shell.json("compare", "--study", "st.toml", "--baseline", "p", "--step", "p+q")
+    assert other["baseline"] == "p"
+    for command in (["compare"], ["check", "--fail-if", "energy:>3%"]):
+        said = shell(*command, "--study", "st.toml", "--step", "r", code=2).stderr
+        assert "no step 'r'" in said
+        assert "known: baseline, p, q, p+q" in said

@@ -97,7 +97,7 @@ def test_arms_with_other_rounds_are_not_paired_in_joules():
     assert loose.u_random != pytest.approx(paired.u_random)
 
 
-def test_arms_without_a_common_round_have_no_ratio():
+def test_arms_numbered_without_a_common_round_are_independent_samples():
     later = arm("s", BASE)
     early = compare_study(
         STUDY,
@@ -105,8 +105,16 @@ def test_arms_without_a_common_round_have_no_ratio():
         Vector(),
         {},
     )
-    assert early.steps[0].vs_previous.ratio.value is None
-    assert early.steps[0].verdict == "inconclusive"
+    unnumbered = compare_study(
+        STUDY,
+        [run(n, e, repeat=None, run_id=f"{n}{i}") for n in "ab" for i, e in enumerate(BASE)],
+        Vector(),
+        {},
+    )
+    got, welch = (replace(r.steps[0].vs_previous, drift_per_round=None) for r in (early, unnumbered))
+    assert got == welch
+    assert got.ratio.value == pytest.approx(1.0)
+    assert "CL428" in {f.code for f in early.findings}
     assert log_change([(1.0, later), (-1.0, arm("r", BASE))]).over.n == 5
 
 
@@ -147,3 +155,24 @@ def test_only_runs_that_are_no_ranks_of_one_job_are_said_to_share_a_round():
     assert said[:2] == [[], []]
     assert len(said[2]) == 1
     assert said[2][0].startswith("1 run shares a round of step 'a'")
+
+
+def test_leaving_out_the_grade_is_no_surer_than_stating_one():
+    """The scatter of the rounds says nothing of what the meter leaves open: no interval then."""
+
+    def saved(u_relative):
+        runs = [
+            *rounds("a", BASE, u_relative=u_relative),
+            *rounds("b", [0.7 * x for x in BASE], u_relative=u_relative),
+        ]
+        result = compare_study(STUDY, runs, Vector(), {})
+        return result.steps[0], result.total.energy_j
+
+    (graded, total), (bare, bare_total) = saved(0.025), saved(0.0)
+    assert graded.savings.energy_j.low < total.value < total.high
+    for estimate in (bare.savings.energy_j, bare.attribution.energy_j, bare.would_have.energy_j, bare_total):
+        assert estimate.value == pytest.approx(total.value)
+        assert (estimate.low, estimate.high) == (None, None)
+    # In the ratio an error of the meter cancels, stated or not.
+    assert bare.vs_previous.ratio.low == pytest.approx(graded.vs_previous.ratio.low)
+    assert (bare.verdict, bare.decision) == (graded.verdict, graded.decision)

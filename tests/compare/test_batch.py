@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from itertools import combinations
 
 import numpy as np
@@ -11,9 +12,13 @@ from msgspec.structs import replace
 
 from carbonlens.compare import batch
 from carbonlens.compare.contrast import contrast, log_change
+from carbonlens.compare.from_runs import study_from_runs
 from carbonlens.compare.grouping import StepRuns, build_arm
 from carbonlens.compare.lattice import main_effect_weights, shapley_weights
-from tests.compare.study_runs import rounds, vector
+from carbonlens.compare.study import compare_study
+from carbonlens.domain.factor import Vector
+from carbonlens.domain.money import Money
+from tests.compare.study_runs import rounds, run, vector
 
 PLAYERS = "abcdef"
 MEASURES = ("energy_j", "emissions_location_kg", "emissions_market_kg", "embodied_kg", "cost")
@@ -122,3 +127,51 @@ def test_the_parts_sum_to_the_whole():
     parts = batch.contrasts(SHAPLEY, CELLS).values()
     whole = contrast([(1.0, CELLS[frozenset()]), (-1.0, CELLS[frozenset(PLAYERS)])])
     assert math.fsum(p.energy_j.value for p in parts) == pytest.approx(whole.energy_j.value)
+
+
+@pytest.mark.parametrize("what", ["cost", "width", "state", "grade"])
+def test_what_one_cell_lacks_is_lacking_in_the_contrasts_with_it_alone(what):
+    """A figure of one optimization says nothing of a contrast between others."""
+    cells = {cell: replace(one) for cell, one in CELLS.items()}
+    spoilt = cells[frozenset("ab")]
+    cost = spoilt.series["cost"]
+    changed = {
+        "cost": replace(cost, mean=replace(cost.mean, value=None, state="unknown"), repeats=None, values=()),
+        "width": replace(cost, mean=replace(cost.mean, bounds=(None, None))),
+        "state": replace(cost, mean=replace(cost.mean, state="unbounded")),
+        "grade": replace(cost, mean=replace(cost.mean, grade="E")),
+    }[what]
+    cells[frozenset("ab")] = replace(spoilt, series={**spoilt.series, "cost": changed})
+    weights = {
+        "with": SHAPLEY["a"],
+        "without": [(w, c) for w, c in MAIN["c"] if not c >= frozenset("ab")],
+        "beside": [(1.0, frozenset()), (-1.0, frozenset("c"))],
+    }
+    many = batch.contrasts(weights, cells)
+    for name, terms_ in weights.items():
+        one, other = many[name].cost, contrast(terms(terms_, cells)).cost
+        assert (one.state, one.grade, one.bounds, one.value is None) == (
+            other.state, other.grade, other.bounds, other.value is None,
+        )  # fmt: skip
+    assert many["beside"].cost.low is not None
+    assert many["beside"].energy_j.low is not None
+
+
+def test_one_missing_price_leaves_the_money_of_a_large_lattice_known_where_it_can_be():
+    """One round of 384 states no cost: means are over the others, as in a small lattice."""
+
+    def result(players):
+        runs = [
+            run(
+                "+".join(on) or "baseline", 100.0 * 0.8**size * (1 + 0.001 * i), repeat=i, on=on,
+                cost=None if (on, i) == (("a",), 2) else Money(Decimal(3 - size) + Decimal(i) / 100, "EUR"),
+            )
+            for size in range(len(players) + 1)
+            for on in combinations(players, size)
+            for i in range(1, 7)
+        ]  # fmt: skip
+        return compare_study(study_from_runs(runs), runs, Vector(), {})
+
+    for players in ("ab", "abcdef"):
+        steps = result(players).steps
+        assert [s.attribution.cost.value for s in steps] == pytest.approx([1.0] * len(players), abs=0.01)

@@ -139,6 +139,9 @@ def test_an_effort_of_unknown_width_is_not_reached_for_sure(bounds):
     assert (got.outcome, got.units.value) == ("may_never", 50.0)
     assert (got.units.low, got.units.high) == (None, None)
     assert quotient(effort, joules(-2.0, 0.1)).outcome == "never"
+    # A lower bound of unknown width is still a lower bound.
+    part = quotient(Estimate(value=100.0, unit="J", bounds=bounds, state="unbounded"), joules(2.0, 0.1))
+    assert (part.units.state, part.units.low, part.units.high) == ("unbounded", None, None)
 
 
 def test_no_effort_is_earned_back_at_once():

@@ -6,13 +6,16 @@ import math
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from carbonlens.compare.bootstrap import bca, exact
 from carbonlens.compare.contrast import log_change
 from carbonlens.compare.effects import Change, Rule, effects
 from carbonlens.compare.grouping import StepRuns, build_arm
 from carbonlens.compare.statistics import t_quantile
+from carbonlens.compare.study import compare_study
 from carbonlens.domain.factor import Vector
+from carbonlens.domain.study import Step, Study
 from tests.compare.study_runs import rounds, run
 
 NOISE = (0.01, -0.01, 0.005, -0.005, 0.0)
@@ -203,16 +206,42 @@ def test_the_bootstrap_serves_from_twenty_rounds_on_and_is_seeded():
     assert effects(few, 0.01, interval="bca") == effects(few, 0.01)
 
 
-@pytest.mark.parametrize("n", [5, 6, 8, 10])
-def test_resampling_in_full_decides_no_verdict(n):
-    """It claims 95 % and covers 84 to 87 % at such counts: verdict and interval are Student's."""
+@pytest.mark.parametrize("n", [2, 5, 8, 10])
+def test_resampling_in_full_is_printed_and_decides_no_verdict(n):
+    """It claims 95 % and covers 84 to 87 % at such counts: what is decided is Student's."""
     step, base = long_series(n)
     changes = change_of(arm("s", step), arm("r", base))
-    assert effects(changes, 0.01, interval="exact") == effects(changes, 0.01)
+    got, plain = (effects(changes, 0.01, interval=how)["s"] for how in ("exact", "t"))
     ends = exact([v for _, v in changes["s"].log.rounds])
-    got = effects(changes, 0.01, interval="exact")["s"]
-    assert got.method == "t"
-    assert (got.ratio.low, got.ratio.high) != pytest.approx((math.exp(ends.low), math.exp(ends.high)))
+    assert got.method == "exact"
+    assert (got.ratio.low, got.ratio.high) == pytest.approx((math.exp(ends.low), math.exp(ends.high)))
+    assert got.ratio.low > plain.ratio.low
+    assert replace(got, method="t", ratio=plain.ratio) == plain
+
+
+def test_a_verdict_that_the_exact_interval_would_change_stays_students_and_is_said():
+    """Every resample lies below no change, Student's interval does not: nothing is claimed."""
+    base = [100.0, 103.0, 98.0, 101.0, 99.0]
+    step = [b * math.exp(x) for b, x in zip(base, (-0.001, -0.06, -0.001, -0.03, -0.001), strict=True)]
+    study = Study(name="t", baseline="r", steps=(Step(name="s"),), unit="image", interval="exact")
+    result = compare_study(study, [*rounds("r", base), *rounds("s", step)], Vector(), {})
+    effect = result.steps[0].vs_previous
+    assert (effect.method, effect.ratio.high < 1, effect.verdict) == ("exact", True, "inconclusive")
+    assert [f.severity for f in result.findings if f.code == "CL439"] == ["warning"]
+
+
+def test_eleven_rounds_are_more_than_are_enumerated():
+    step, base = long_series(11)
+    changes = change_of(arm("s", step), arm("r", base))
+    assert effects(changes, 0.01, interval="exact") == effects(changes, 0.01)
+
+
+def test_the_detectable_change_is_no_change_that_the_verdict_calls_the_same():
+    """A very quiet design: what it finds lies beyond the margin, not just beyond its scatter."""
+    changes = change_of(arm("s", shifted(0.995, [e / 100 for e in NOISE])), arm("r", BASE))
+    got = {margin: effects(changes, margin)["s"] for margin in (0.01, 0.001)}
+    assert (got[0.01].verdict, got[0.001].verdict) == ("same", "better")
+    assert got[0.001].minimum_detectable < 0.005 < got[0.01].minimum_detectable < 0.011
 
 
 def test_a_common_error_widens_the_bootstrap_too():

@@ -26,7 +26,9 @@ DRIFT = (1.0, 1.01, 0.99, 1.02, 0.98, 1.0)
 def compared(study=STUDY, zone=None, start_us=None):
     arms = {"a": 100.0, "b": 60.0, "c": 50.0}
     runs = [
-        r for n, e in arms.items() for r in rounds(n, [e * d for d in DRIFT], boundary="facility", cpu_s=1.0)
+        r
+        for n, e in arms.items()
+        for r in rounds(n, [e * d for d in DRIFT], boundary="facility", cpu_s=1.0, u_relative=0.05)
     ]
     for name, joules in (("b", 4000.0), ("c", 10_000.0)):
         runs.append(
@@ -111,7 +113,22 @@ def test_break_even_of_the_path_and_of_each_step_in_units_and_days():
 
 
 @pytest.mark.parametrize(
-    ("period", "days"), [("a day", 1), ("a month", 365.2425 / 12), ("per year", 365.2425), ("a sprint", None)]
+    ("period", "days"),
+    [
+        *(
+            ("a day", 1),
+            ("a month", 365.2425 / 12),
+            ("per year", 365.2425),
+            ("Each  week", 7),
+            ("quarter", 365.2425 / 4),
+        ),
+        # No plain period: what is not understood is unknown, and not its last word.
+        *(
+            (text, None)
+            for text in ("a sprint", "half a year", "6 month", "per 10 day", "every other day", "")
+        ),
+        *((text, None) for text in ("two weeks", "a fiscal year", "11 year", "yesterday")),
+    ],
 )
 def test_days_need_a_period_that_is_one(period, days):
     study = replace(STUDY, volume_period=period)

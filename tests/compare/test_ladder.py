@@ -47,7 +47,7 @@ def test_parts_sum_to_the_total_with_their_signed_sources():
 
 
 def test_a_saving_pairs_its_rounds_by_a_t_interval():
-    step, reference = arm("s", shifted(0.5)), arm("r", BASE)
+    step, reference = arm("s", shifted(0.5), u_relative=1e-9), arm("r", BASE, u_relative=1e-9)
     saved = saving(reference, step).energy_j
     over = paired([(1.0, BASE), (-1.0, shifted(0.5))])
     assert saved.value == pytest.approx(over.mean)

@@ -134,13 +134,15 @@ def test_every_metric_has_every_gate(metric, kind):
     if metric == "throughput_per_s":
         # More units in the same time.
         step, factor = arm(units=130, u_relative=0.0), 1.3
-    is_loss = metric == "accuracy"
-    change = value * (1 - factor) if is_loss else value * (factor - 1)
+    # A loss is positive when things get worse; retention is the share of goodness that is kept.
+    is_more_better = metric in ("accuracy", "throughput_per_s")
+    change = value * (1 - factor) if is_more_better else value * (factor - 1)
+    kept = factor if is_more_better else 1 / factor
     near, far = {
         "max_value": (1.05 * factor * value, 0.95 * factor * value),
         "min_value": (0.95 * factor * value, 1.05 * factor * value),
-        "max_loss": (1.5 * change, 0.5 * change),
-        "min_retention": (0.95 * factor, 1.05 * factor),
+        "max_loss": (change + 0.5 * abs(change), change - 0.5 * abs(change)),
+        "min_retention": (0.95 * kept, 1.05 * kept),
         "max_ratio": (1.05 * factor, 0.95 * factor),
     }[kind]
     assert outcome(metric, kind, near, step, baseline).outcome == "pass"

@@ -1,0 +1,156 @@
+"""Which runs stand beside each other: numbers of rounds, sets of optimizations, order of rows."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from msgspec.structs import replace
+
+from carbonlens.compare.from_runs import study_from_runs
+from carbonlens.compare.study import compare_study
+from carbonlens.domain.factor import Vector
+from carbonlens.domain.run import Quality
+from carbonlens.domain.study import Gate, Step, Study
+from carbonlens.errors import IncomparableError
+from carbonlens.reporting.comparison_json import comparison_json
+from carbonlens.signals.latency import summarise
+from tests.compare.study_runs import rounds, run
+
+STUDY = Study(name="t", baseline="a", steps=(Step(name="b"), Step(name="c")), unit="image")
+LEVELS = {"a": 100.0, "b": 99.5, "c": 70.0}
+DRIFT = (1.00, 1.03, 0.98, 1.01, 0.99, 1.02, 0.97)
+SCATTER = (0.0002, -0.0003, 0.0001, 0.0, 0.0003, -0.0001, -0.0002)
+
+
+def runs(**fields):
+    """Return seven rounds of three arms: 3 % of drift that pairs cancel, 0.02 % of scatter."""
+    found = []
+    for shift, (name, level) in enumerate(LEVELS.items()):
+        noise = SCATTER[shift:] + SCATTER[:shift]
+        found += rounds(name, [level * d * (1 + e) for d, e in zip(DRIFT, noise, strict=True)], **fields)
+    return found
+
+
+def compared(some, study=STUDY):
+    return compare_study(study, some, Vector(), {})
+
+
+def found(result, code):
+    return [f for f in result.findings if f.code == code]
+
+
+@pytest.mark.parametrize("blank", ["a", "b"])
+def test_one_run_without_a_number_takes_the_pairing_from_nobody(blank):
+    some = [replace(r, repeat=None) if (r.step, r.repeat) == (blank, 2) else r for r in runs()]
+    result = compared(some)
+    assert [s.verdict for s in result.steps] == ["same", "better"]
+    # The round without a number is incomplete, and left out for all.
+    assert [s.vs_previous.n_rounds for s in result.steps] == [6, 6]
+    (told,) = found(result, "CL438")
+    assert (told.severity, told.subject) == ("warning", blank)
+    assert not found(result, "CL417")
+
+
+def test_an_arm_without_any_number_is_independent_and_said_on_the_terminal():
+    some = [replace(r, repeat=None, run_id=f"b{i}") if r.step == "b" else r for i, r in enumerate(runs())]
+    result = compared(some)
+    assert [s.verdict for s in result.steps] == ["inconclusive", "better"]
+    (told,) = found(result, "CL417")
+    assert (told.severity, "'b'" in told.message, "'a'" in told.message) == ("warning", True, False)
+
+
+def test_a_table_without_rounds_is_no_slip():
+    some = [replace(r, repeat=None, run_id=f"r{i}") for i, r in enumerate(runs())]
+    (told,) = found(compared(some), "CL417")
+    assert told.severity == "info"
+
+
+def test_arms_numbered_apart_are_compared_as_independent_with_a_finding():
+    """Rounds 1 to 7 and 8 to 14: as without numbers, and never "no ratio can be made"."""
+    apart = [replace(r, repeat=r.repeat + 7 * "abc".index(r.step)) for r in runs()]
+    plain = [replace(r, repeat=None, run_id=f"r{i}") for i, r in enumerate(runs())]
+    one, other = compared(apart), compared(plain)
+    for mine, theirs in zip(one.steps, other.steps, strict=True):
+        assert mine.vs_previous.ratio == theirs.vs_previous.ratio
+        assert mine.verdict == theirs.verdict
+    assert [f.severity for f in found(one, "CL428")] == ["warning"]
+    assert not found(compared(runs()), "CL428")
+
+
+def test_power_of_arms_numbered_apart_has_a_ratio_too():
+    gates = (Gate(name="p", metric="power_w", kind="max_ratio", limit=1.05),)
+    apart = [replace(r, repeat=r.repeat + 7 * (r.step == "b")) for r in runs(duration_s=2.0) if r.step != "c"]
+    study = replace(STUDY, steps=(Step(name="b"),), gates=gates)
+    (gate,) = compared(apart, study).steps[0].gates
+    assert gate.observed.value == pytest.approx(0.995, rel=1e-3)
+    assert gate.outcome == "pass"
+
+
+SETS = {"odd": ("int8",), "even": ("int8", "prune")}
+
+
+@pytest.mark.parametrize("names", ["step", "spelled"])
+def test_runs_of_two_sets_under_one_step_are_refused_with_their_names(names):
+    name = "b" if names == "step" else "int8"
+    some = [
+        *rounds("a", [100.0 * d for d in DRIFT], on=()),
+        *(
+            run(name, 70.0 * d, repeat=i, on=SETS["odd" if i % 2 else "even"])
+            for i, d in enumerate(DRIFT, start=1)
+        ),
+    ]
+    with pytest.raises(IncomparableError, match=rf"'{name}' .*int8, int8\+prune"):
+        study_from_runs(some)
+    study = Study(name="t", baseline="a", steps=(Step(name=name),), unit="image")
+    with pytest.raises(IncomparableError, match=rf"'{name}' .*int8, int8\+prune"):
+        compared(some, study)
+
+
+def test_a_set_that_contradicts_the_study_is_refused():
+    some = [*rounds("a", [100.0, 101.0], on=()), *rounds("b", [70.0, 71.0], on=("prune",))]
+    study = Study(name="t", baseline="a", steps=(Step(name="b", on=("int8",)),), unit="image")
+    with pytest.raises(IncomparableError, match="int8, prune"):
+        compared(some, study)
+
+
+def test_a_set_in_another_order_or_unstated_is_the_same_step():
+    on = [("p", "q"), ("q", "p"), None]
+    some = [
+        *rounds("a", [100.0, 101.0, 99.0]),
+        *(run("b", 70.0, repeat=i, on=one) for i, one in enumerate(on, start=1)),
+    ]
+    assert compared(some, replace(STUDY, steps=(Step(name="b"),))).steps[0].metrics.rounds == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_rows_changes_no_figure(seed):
+    some = [
+        replace(
+            r,
+            quality=(Quality(name="score", value=0.9 + 0.0008 * (i % 6), higher_is_better=True),),
+            latency=summarise([10.0 + i % 3] * 5),
+            model_bytes=1000 + i,
+            macs_per_unit=2000 - i,
+        )
+        for i, r in enumerate(runs())
+    ]
+    shuffled = some[:]
+    random.Random(seed).shuffle(shuffled)
+    study = replace(STUDY, gates=(Gate(name="s", metric="score", kind="min_value", limit=0.9),))
+    one, other = (comparison_json(compared(x, study)) for x in (some, shuffled))
+    assert one == other
+
+
+def test_rounds_stand_by_their_numbers_and_the_first_is_the_first():
+    backwards = runs()[::-1]
+    metrics = compared(backwards).baseline_metrics
+    assert metrics.energy_by_round_j == pytest.approx(
+        [100 * d * (1 + e) for d, e in zip(DRIFT, SCATTER, strict=True)]
+    )
+    nameless = [replace(r, repeat=None, run_id=f"r{i}") for i, r in enumerate(backwards)]
+    # Neither numbers nor times tell which was first.
+    assert compared(nameless).baseline_metrics.first_round is None
+    timed = [replace(r, start_us=10 * (100 - i)) for i, r in enumerate(nameless)]
+    assert compared(timed).baseline_metrics.energy_by_round_j == metrics.energy_by_round_j
+    assert compared(timed).baseline_metrics.first_round is not None
