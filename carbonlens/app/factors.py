@@ -158,11 +158,11 @@ def diff_factors(old: str, new: str | None = None) -> Compared:
         InputFileError, ConfigError: If one cannot be read.
     """
     if new is None:
-        own = _set_of(old)
+        own = rows_of(old)
         shared = {(row.kind, row.subject) for row in own}
         base = [row for row in store.bundled().rows if (row.kind, row.subject) in shared]
         return Compared(old="bundled", new=old, difference=difference(base, own))
-    return Compared(old=old, new=new, difference=difference(_set_of(old), _set_of(new)))
+    return Compared(old=old, new=new, difference=difference(rows_of(old), rows_of(new)))
 
 
 def coverage(table: Table) -> Coverage:
@@ -195,7 +195,12 @@ def _subjects(zone: str, held: FactorSet) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in parts if part is not None))
 
 
-def _set_of(text: str) -> tuple[FactorRow, ...]:
+def rows_of(text: str) -> tuple[FactorRow, ...]:
+    """Return the rows of a table, a folder of tables, or a wheel of carbonlens.
+
+    Raises:
+        InputFileError, ConfigError: If it cannot be read.
+    """
     path = Path(text)
     if path.suffix == ".whl":
         return tuple(row for table in _tables_of_wheel(path) for row in table.rows)

@@ -10,6 +10,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.initiative import Delivery, Initiative
 from carbonlens.domain.meter_reading import MeterReading
 from carbonlens.domain.pricing import ExchangeRate, PriceRow, Tariff
+from carbonlens.domain.service import Service
 from carbonlens.domain.site import Meter, Site
 
 
@@ -51,6 +52,7 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
     tariffs: tuple[Tariff, ...] = ()
     prices: tuple[PriceRow, ...] = ()
     exchange_rates: tuple[ExchangeRate, ...] = ()
+    services: tuple[Service, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     def site(self, name: str) -> Site | None:

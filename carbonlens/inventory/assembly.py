@@ -21,6 +21,7 @@ from carbonlens.inventory import (
     check_sites,
     check_tariffs,
     readings,
+    services_file,
 )
 from carbonlens.inventory.certificate_hours_file import Hour
 from carbonlens.inventory.faults import Fault, shown
@@ -46,6 +47,7 @@ class Parts:
         self.terms = ReportingTerms()
         self.readings: list[Rows] = []
         self.hours: list[Hour] = []
+        self.uses: list[services_file.Row] = []
         self.strangers: dict[str, str] = {}
         self._records: dict[str, list[Any]] = {}
         self._places: dict[tuple[str, str], tuple[str, int]] = {}
@@ -125,6 +127,7 @@ def assembled(parts: Parts, faults: list[Fault]) -> Inventory:
         tariffs=parts.of("tariffs"),
         prices=parts.of("prices"),
         exchange_rates=rates,
+        services=services_file.joined(parts.of("services"), parts.uses, faults),
     )
     every = chain(
         starmap(_stranger, parts.strangers.items()),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from decimal import Decimal
 from pathlib import Path
@@ -103,7 +102,6 @@ def load(path: Path) -> Bench:
         vector=assumptions.from_tables(stated.assumptions, where=f"{where} [assumptions]"),
         workload=head.workload,
         folder=str(path.absolute().parent),
-        spec_sha256=_what_is_measured(tables),
     )
     check(bench, where)
     return bench
@@ -119,7 +117,7 @@ def words(work: str, where: str) -> tuple[str, ...]:
         argv = tuple(shlex.split(work))
     except ValueError as error:
         raise ConfigError(f"{work!r}: {error}", where=where, mend="close the quote") from error
-    if not argv:
+    if not argv or not argv[0]:
         raise ConfigError("a command is empty", where=where, mend='write for example "python run.py"')
     return argv
 
@@ -153,13 +151,17 @@ def _variant(stated: _Variant, head: _Bench, where: str) -> Variant:
 
 
 def _argv(work: _Work, where: str) -> tuple[str, ...]:
-    return words(work, where) if isinstance(work, str) else work
+    if isinstance(work, str):
+        return words(work, where)
+    if not work or not work[0]:
+        raise ConfigError("a command is empty", where=where, mend='write for example ["python", "run.py"]')
+    return work
 
 
 def _work(stated: _Work | None, where: str) -> tuple[str, ...] | str | None:
     """Return a command as its words; ``module:function`` stays one text."""
-    if not isinstance(stated, str):
-        return stated
+    if stated is None or not isinstance(stated, str):
+        return None if stated is None else _argv(stated, where)
     module, colon, function = stated.partition(":")
     is_function = bool(colon) and function.isidentifier() and module.replace(".", "").isidentifier()
     return stated if is_function else words(stated, where)
@@ -190,10 +192,3 @@ def _study(stated: _File) -> Study:
         units_per_day=head.units_per_day,
         is_sequential=True,
     )
-
-
-def _what_is_measured(tables: dict[str, Any]) -> str:
-    """Return the hash of what the runs depend on; how they are judged may change between two sittings."""
-    head = {k: tables["bench"].get(k) for k in ("unit", "units", "workload", "window_s", "warm_up")}
-    measured = {"bench": head, "variant": tables.get("variant")}
-    return hashlib.sha256(msgspec.json.encode(measured, order="deterministic")).hexdigest()

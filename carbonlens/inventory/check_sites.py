@@ -30,6 +30,7 @@ def check(inventory: Inventory) -> Iterator[Finding]:
         *(("assets.toml", "asset", a.asset_id, a.site) for a in inventory.assets),
         *(("tariffs.toml", "tariff", t.tariff_id, t.site) for t in inventory.tariffs),
         *(("deliveries.toml", "delivery of", d.team, d.site) for d in inventory.deliveries),
+        *(("services.toml", "service", s.service_id, s.site) for s in inventory.services),
     )
     for file, what, name, place in named:
         if place is not None and place not in known:

@@ -27,6 +27,7 @@ from carbonlens.inventory import (
     readings_file,
     records,
     reporting_file,
+    services_file,
     sites_file,
     tariffs_file,
     values,
@@ -46,11 +47,12 @@ KINDS: Final[tuple[records.Kind[Any], ...]] = (
     tariffs_file.KIND,
     prices_file.KIND,
     exchange_rates_file.KIND,
+    services_file.KIND,
 )
 """Kinds of records that stand in files of their own; readings and reporting terms are read apart."""
 
 _BY_NAME: Final = {f"{kind.name}{suffix}": kind for kind in KINDS for suffix in kind.formats}
-_SERIES: Final = (readings_file.PREFIX, certificate_hours_file.PREFIX)
+_SERIES: Final = (readings_file.PREFIX, certificate_hours_file.PREFIX, services_file.PREFIX)
 _MOST_BYTES: Final = 256 * 1024 * 1024
 """A year of 15-minute readings of a hundred meters holds less."""
 
@@ -141,6 +143,10 @@ def _taken(parts: Parts, name: str, text: str, zone: tzinfo | None, faults: list
         hours = certificate_hours_file.read(text, name, faults)
         parts.hours += hours
         rows = len(hours)
+    elif kind == "service_uses":
+        uses = services_file.read_uses(text, name, faults)
+        parts.uses += uses
+        rows = len(uses)
     return FileRead(name=name, kind=kind, rows=rows, text=text)
 
 
@@ -151,7 +157,7 @@ def _known_names() -> list[str]:
 
 def _kind_of(
     name: str,
-) -> records.Kind[Any] | Literal["reporting", "readings", "certificate_hours", "unknown"]:
+) -> records.Kind[Any] | Literal["reporting", "readings", "certificate_hours", "service_uses", "unknown"]:
     if name == reporting_file.NAME:
         return "reporting"
     if name in _BY_NAME:
@@ -160,6 +166,8 @@ def _kind_of(
         return "readings"
     if name.endswith(".csv") and name.startswith(certificate_hours_file.PREFIX):
         return "certificate_hours"
+    if name.endswith(".csv") and name.startswith(services_file.PREFIX):
+        return "service_uses"
     return "unknown"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from carbonlens.domain.sources import ExternalMeter, Sources
+from carbonlens.domain.sources import MOST_TDP_W, ExternalMeter, Sources
 from carbonlens.errors import ConfigError
 
 COMPONENTS: Final = ("wall", "total", "cpu", "gpu", "ram", "npu")
@@ -37,9 +37,6 @@ SENSORS: Final = (
 
 MOST_W: Final = 1e6
 """No device or machine draws more: the largest racks are rated at some 0.1 MW."""
-
-MOST_TDP_W: Final = 5e3
-"""Of one package; the largest processors are rated below 1 kW."""
 
 _MOST_THREADS: Final = 100_000
 _LONGEST_S: Final = 86_400.0
@@ -141,7 +138,14 @@ def _controller_problems(sources: Sources, fault: Fault) -> Iterator[ConfigError
         if controller.url is not None:
             yield fault("ipmi asks this machine's own controller and takes no url", "use redfish", "url")
         return
-    parts = urlsplit(controller.url or "")
+    try:
+        parts = urlsplit(controller.url or "")
+        parts.port  # noqa: B018  # raises for one that is no number
+    except ValueError as error:
+        yield fault(
+            f"the url is no address ({error})", 'write url = "https://CONTROLLER/redfish/v1/Chassis/1"', "url"
+        )
+        return
     if not parts.hostname or parts.scheme not in {"https", "http"}:
         yield fault(
             "redfish needs the address of the controller",

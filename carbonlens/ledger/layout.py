@@ -37,6 +37,9 @@ REDACTIONS: Final = "redactions"
 CLOSES: Final = "closes"
 """``<period>.json``: manifests of closed periods, each holding the hash of the last."""
 
+RESTATEMENTS: Final = "restatements"
+"""``<period>-<content hash>.json``: figures of a period, old and new."""
+
 OUTCOMES: Final = "outcomes"
 STUDIES: Final = "studies"
 

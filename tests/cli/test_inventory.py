@@ -5,7 +5,7 @@ from tests.inventory.inventory_files import METER, SITE, TERMS, lay
 
 def test_init_and_check(shell):
     done = shell("inventory", "init", "inventory")
-    assert "saved 13 files" in done.stdout
+    assert "saved 15 files" in done.stdout
     done = shell("inventory", "check")
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "0 findings" in done.stdout

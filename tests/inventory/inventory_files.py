@@ -21,6 +21,7 @@ TABLES = {
     "initiatives": ("initiative", "initiative_id"),
     "deliveries": ("delivery", None),
     "tariffs": ("tariff", "tariff_id"),
+    "services": ("service", "service_id"),
 }
 
 
@@ -29,7 +30,11 @@ def lay(folder: Path, **texts: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for key, text in texts.items():
         stem, _, suffix = key.rpartition("_")
-        name = stem if stem in ("exchange_rates", "certificate_hours") else stem.replace("_", "-")
+        name = (
+            stem
+            if stem in ("exchange_rates", "certificate_hours", "service_uses")
+            else stem.replace("_", "-")
+        )
         (folder / f"{name}.{suffix}").write_text(text, "utf-8")
     return folder
 
@@ -79,6 +84,8 @@ def _entry(record, id_field):
     if id_field is not None:
         plain["id"] = plain.pop(id_field)
     plain.pop("hourly_mwh", None)
+    if "uses" in plain:
+        plain["use"] = plain.pop("uses")
     if "bands" in plain:
         plain["band"] = plain.pop("bands")
         for band in plain["band"]:

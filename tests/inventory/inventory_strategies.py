@@ -13,6 +13,7 @@ from carbonlens.domain.inventory import Inventory, ReportingTerms
 from carbonlens.domain.meter_reading import MeterReading
 from carbonlens.domain.money import Money
 from carbonlens.domain.pricing import ExchangeRate, PriceRow, Tariff, TariffBand
+from carbonlens.domain.service import Service, Use
 from carbonlens.domain.site import Meter, Site
 
 MILLI = Decimal("0.001")
@@ -176,6 +177,29 @@ readings = st.builds(
     method=st.sampled_from([None, "actual", "manual"]),
 ).map(lambda r: replace(r, end_us=r.start_us + r.end_us))
 
+uses = st.lists(
+    st.builds(
+        Use,
+        month=months,
+        consumer=names,
+        count=st.none() | numbers,
+        u_relative=st.none() | st.floats(0, 2),
+    ),
+    max_size=3,
+    unique_by=lambda u: (u.month, u.consumer),
+)
+services = st.builds(
+    Service,
+    service_id=names,
+    site=st.none() | sites_names,
+    tags=st.dictionaries(names, names, min_size=1, max_size=2),
+    basis=st.sampled_from(["measured", "activity", "requests", "tokens", "request_or_usage"]),
+    capacity=st.none() | amounts,
+    idle=st.sampled_from(["own line", "shared"]),
+    uses=uses.map(lambda u: tuple(sorted(u, key=lambda x: (x.month, x.consumer)))),
+    source=words,
+)
+
 
 inventories = st.builds(
     Inventory,
@@ -190,4 +214,5 @@ inventories = st.builds(
     prices=unique(prices, "price_id"),
     exchange_rates=st.lists(rates, max_size=3, unique_by=lambda r: (r.quote, r.date)).map(tuple),
     readings=unique(readings, "reading_id"),
+    services=unique(services, "service_id"),
 )

@@ -57,6 +57,7 @@ def test_what_is_written_is_read_again(inventory, semicolon):
         deliveries=in_order(inventory.deliveries, "team"),
         tariffs=in_order(inventory.tariffs, "tariff_id"),
         prices=in_order(inventory.prices, "price_id"),
+        services=in_order(inventory.services, "service_id"),
         exchange_rates=in_order(inventory.exchange_rates, "base", "quote", "date"),
         readings=tuple(
             r

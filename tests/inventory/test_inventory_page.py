@@ -8,7 +8,8 @@ import pytest
 from carbonlens.domain.certificate import CRITERIA
 from carbonlens.domain.initiative import Saving
 from carbonlens.domain.pricing import TariffBand
-from carbonlens.inventory import certificate_hours_file, readings_file, reporting_file
+from carbonlens.domain.service import Use
+from carbonlens.inventory import certificate_hours_file, readings_file, reporting_file, services_file
 from carbonlens.inventory.folder import KINDS, read
 
 PAGE = (Path(__file__).parents[2] / "docs" / "inventory.md").read_text("utf-8")
@@ -24,7 +25,7 @@ def test_the_examples_are_an_inventory_without_findings(tmp_path):
     assert (result.faults, result.inventory.findings) == ((), ())
     assert all(f.kind and f.rows for f in result.files)
     kinds = {f.kind for f in result.files}
-    assert kinds == {*(k.name for k in KINDS), "reporting", "readings", "certificate_hours"}
+    assert kinds == {*(k.name for k in KINDS), "reporting", "readings", "certificate_hours", "service_uses"}
 
 
 @pytest.mark.parametrize("kind", [*KINDS, reporting_file.KIND], ids=lambda k: k.name)
@@ -42,6 +43,8 @@ def test_every_key_is_explained(kind):
         ("certificates.toml", CRITERIA),
         ("initiatives.toml", Saving.__struct_fields__),
         ("tariffs.toml", TariffBand.__struct_fields__),
+        ("services.toml", Use.__struct_fields__),
+        ("service_uses*.csv", services_file.USES.keys),
     ],
 )
 def test_every_column_and_inner_key_is_explained(name, columns):

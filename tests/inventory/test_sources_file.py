@@ -114,11 +114,16 @@ def test_a_program_beside_the_file_is_taken_from_there_and_one_on_the_path_is_no
         ("controller = 3\n", 1, "controller is no table", "[controller]"),
         ("[controller]\nkind = 'redfish'\n", 1, "address", "https://"),
         ("[controller]\nkind = 'redfish'\nurl = 'http://bmc/x'\n", 3, "in the clear", "https"),
+        ("[controller]\nkind = 'redfish'\nurl = 'https://['\n", 3, "no address", "Chassis"),
+        ("[controller]\nkind = 'redfish'\nurl = 'https://[::1/x'\n", 3, "no address", "Chassis"),
+        ("[controller]\nkind = 'redfish'\nurl = 'https://bmc:99999/x'\n", 3, "no address", "Chassis"),
+        ("[controller]\nkind = 'redfish'\nurl = 'https://bmc:port/x'\n", 3, "no address", "Chassis"),
         ("[controller]\nkind = 'redfish'\nurl = 'https://u:p@bmc/x'\n", 3, "holds an account", "leave"),
         ("[controller]\nkind = 'ipmi'\nurl = 'https://bmc/x'\n", 3, "takes no url", "redfish"),
         ("leave_out = ['rappl']\n", 1, "no sensor 'rappl'", "did you mean 'rapl'?"),
         ("cpu_threads = 4\n", 1, "without cpu_tdp_w", "both"),
         ("cpu_tdp_w = inf\n", 1, "cpu_tdp_w is inf", "above 0"),
+        ("cpu_tdp_w = 3000\n", 1, "cpu_tdp_w is 3000", "2000 at most"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line_and_its_mend(tmp_path, text, line, what, mend):

@@ -39,6 +39,7 @@ LATTICE = Study(
     unit="image",
     optimizations=("a b", "c", "d"),
     orders=(("a b", "c", "d"), ("d", "c", "a b")),
+    optimization_hours={"a b": 12.0, "d": 0.5},
 )
 
 
@@ -92,6 +93,8 @@ source = "payroll"
         ('[[step]]\nname = "b"\nselect = {colour = "red"}\n', "colour"),
         ('[[step]]\nname = "b"\n[lattice]\noptimizations = ["P"]\n', "both"),
         ('[lattice]\noptimizations = ["P", "P"]\n', "twice"),
+        ('[lattice]\noptimizations = ["P"]\nengineering_hours = {Q = 1}\n', "no optimization"),
+        ('[lattice]\noptimizations = ["P"]\nengineering_hours = {P = -1}\n', "-1.0 engineering hours"),
         ('[lattice]\noptimizations = ["P", "Q"]\norders = ["P > P", "Q > P"]\n', "every optimization once"),
         ('[lattice]\noptimizations = ["P", "Q"]\norders = ["P > Q", "P > Q"]\n', "its reverse"),
         ('[[gate]]\nname = "g"\nmetric = "m"\nkind = "min_retention"\nlimit = 0.0\n', "ratio"),
