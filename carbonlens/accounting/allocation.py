@@ -23,6 +23,7 @@ from carbonlens.accounting.allocation_contents import (
     Evidence,
     Held,
     Item,
+    Parts,
     Wholes,
     boundaries_of,
     holds_any,
@@ -31,6 +32,7 @@ from carbonlens.accounting.allocation_contents import (
     together,
     work_alone,
 )
+from carbonlens.accounting.allocation_machines import one_machine, one_meter_each
 from carbonlens.accounting.allocation_scaling import evidence_of, scaled
 from carbonlens.accounting.allocation_share import Share
 from carbonlens.accounting.allocation_sweep import Basis, Divided, Portion, divide
@@ -97,6 +99,8 @@ class _Level(NamedTuple):
     shares: dict[str, list[Share]]
     stretches: list[Stretch]
     unresolved: list[tuple[str, list[str]]]
+    repeated: list[tuple[Device, str]]
+    """Wholes that a run read by another meter too, and the run."""
 
 
 def allocate(runs: Sequence[Run]) -> Allocation:
@@ -111,9 +115,12 @@ def allocate(runs: Sequence[Run]) -> Allocation:
     bills: dict[str, RunBill] = {}
     stretches: list[Stretch] = []
     unresolved: list[tuple[str, list[str]]] = []
+    repeated: list[tuple[Device, str]] = []
+    machines = one_machine(known.values())
     with localcontext(_EXACT):
         for parent, level in _levels(known):
-            found = _divide_level(level, bills.get(parent or ""))
+            found = _divide_level(level, bills.get(parent or ""), machines)
+            repeated += found.repeated
             if parent is None:
                 stretches, unresolved = found.stretches, found.unresolved
             for run in level:
@@ -126,6 +133,7 @@ def allocate(runs: Sequence[Run]) -> Allocation:
             *_excesses(stretches),
             *_inside(stretches),
             *(findings.whole_beside_parts(host, ids) for host, ids in unresolved),
+            *_repeats(repeated),
         ),
     )
 
@@ -153,13 +161,14 @@ def _below(roots: Iterable[Run], children: Mapping[str, list[Run]]) -> dict[str,
     return dict.fromkeys(order)
 
 
-def _divide_level(level: Sequence[Run], parent: RunBill | None) -> _Level:
+def _divide_level(level: Sequence[Run], parent: RunBill | None, machines: Mapping[str, str]) -> _Level:
     """Divide the devices of runs of one parent."""
     by_host: dict[str, list[Entry]] = {}
     for run in level:
-        for entry in entries(run):
-            by_host.setdefault(run.host_id or "", []).append(entry)
-    found = _Level({}, [], [])
+        host = machines.get(run.host_id or "", run.host_id or "")
+        for entry in entries(run, host):
+            by_host.setdefault(host, []).append(entry)
+    found = _Level({}, [], [], [])
     for host in sorted(by_host):
         _divide_host(by_host[host], parent, found)
     return found
@@ -167,8 +176,10 @@ def _divide_level(level: Sequence[Run], parent: RunBill | None) -> _Level:
 
 def _divide_host(mine: Sequence[Entry], parent: RunBill | None, found: _Level) -> None:
     """Divide the devices of one host, those that lie inside others first."""
+    mine, others = one_meter_each(mine)
     mine = one_name_each(mine)
     wholes = Wholes(mine) if holds_any(mine) else None
+    parts = Parts(mine, lambda entry: evidence_of(entry.run.energy[entry.reading], 1.0))
     by_device: dict[Device, list[Entry]] = {}
     for entry in mine:
         if entry.device is not None:
@@ -180,7 +191,7 @@ def _divide_host(mine: Sequence[Entry], parent: RunBill | None, found: _Level) -
         by_device, key=lambda d: (d.component in WHOLES and WHOLES.index(d.component) + 1, d)
     ):
         claims = one_each(by_device[device])
-        inside = wholes.contents(device) if wholes is not None else None
+        inside = (wholes.contents(device) if wholes is not None else None) or parts.contents(device)
         course, held_of = inside or (None, None)
         for part in divide([e.claim for e in claims.values()], course, traced=wholes is not None):
             held = held_of(*_span(part), part.energy_j) if held_of is not None else None
@@ -195,6 +206,10 @@ def _divide_host(mine: Sequence[Entry], parent: RunBill | None, found: _Level) -
                 found.shares.setdefault(claim.run_id, []).append(_within(share, parent))
     if wholes is not None and wholes.unresolved:
         found.unresolved.append((mine[0].run.host_id or "", list(wholes.unresolved)))
+    for entry in others:
+        if entry.device is not None:
+            found.shares.setdefault(entry.run.run_id, []).append(_nothing_of(entry.device, entry))
+            found.repeated.append((entry.device, entry.run.run_id))
 
 
 def _span(part: Divided) -> tuple[int, int]:
@@ -248,6 +263,12 @@ def _share(device: Device, entry: Entry, portion: Portion, held: Held | None) ->
         named=entry.named,
         held=held,
     )
+
+
+def _nothing_of(device: Device, entry: Entry) -> Share:
+    """Return the share of a reading whose joules another reading of its run holds."""
+    nothing = Portion(billed_j=_ZERO, alone_j=_ZERO, guessed_j=_ZERO, basis="whole")
+    return _share(device, entry, nothing, None)
 
 
 def _within(share: Share, parent: RunBill | None) -> Share:
@@ -315,6 +336,14 @@ def _excesses(stretches: Sequence[Stretch]) -> list[Finding]:
         )
         for device, mine in grouped.items()
     ]
+
+
+def _repeats(repeated: Sequence[tuple[Device, str]]) -> list[Finding]:
+    """Say once a whole of which runs hold the readings of several meters."""
+    grouped: dict[Device, list[str]] = {}
+    for device, run_id in repeated:
+        grouped.setdefault(device, []).append(run_id)
+    return [findings.one_meter(d.component, d.device, d.host_id, ids) for d, ids in grouped.items()]
 
 
 def _inside(stretches: Sequence[Stretch]) -> list[Finding]:

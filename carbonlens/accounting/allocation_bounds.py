@@ -2,7 +2,8 @@
 
 Readings of one device are joules over half-open windows in microseconds. Any set
 of them that covers a stretch of time bounds the stretch from above, any set
-without overlap bounds it from below; both are exact sums of what was read.
+without overlap bounds it from below; both are exact sums of what was read. One that
+saw a part of its window only is a lower bound, and bounds nothing from above.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ MICROJOULE: Final = Decimal("0.000001")
 _NOISE: Final = Decimal("1E-18")
 
 
-def bounds(pieces: Sequence[Piece]) -> tuple[Decimal, Decimal]:
+def bounds(
+    pieces: Sequence[Piece], complete: Sequence[Piece] | None = None
+) -> tuple[Decimal, Decimal | None]:
     """Return the least and the most that the union of the windows can have drawn.
 
     Readings that contradict each other swap the two; the range between them is
@@ -28,9 +31,25 @@ def bounds(pieces: Sequence[Piece]) -> tuple[Decimal, Decimal]:
 
     Args:
         pieces: At least one, of windows that hang together.
+        complete: Those that saw all of their window; all when ``None``. Where they do
+            not cover the stretch, nothing bounds it from above: ``None``.
     """
     least, most = heaviest_disjoint(pieces), lightest_cover(pieces)
+    if complete is not None and len(complete) < len(pieces):
+        if not _cover(complete, min(s for s, _, _ in pieces), max(e for _, e, _ in pieces)):
+            return least, None
+        most = lightest_cover(complete)
     return min(least, most), max(least, most)
+
+
+def _cover(pieces: Sequence[Piece], start_us: int, end_us: int) -> bool:
+    """Tell whether windows leave no gap between two times."""
+    at = start_us
+    for start, end, _ in sorted(pieces):
+        if start > at:
+            return False
+        at = max(at, end)
+    return bool(pieces) and at >= end_us
 
 
 def lightest_cover(pieces: Sequence[Piece]) -> Decimal:

@@ -1,4 +1,8 @@
-"""Claims: which readings of a run are of a device that others may share, and in what terms."""
+"""Claims: which readings of a run are of a device that others may share, and in what terms.
+
+A reading of a process's own time or memory is one of a device too where the record says
+which process it is of: windows of one process that overlap each read all of it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import math
 from collections.abc import Hashable, Iterable
 from decimal import Decimal
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from carbonlens.accounting.allocation_bounds import apportion
 from carbonlens.accounting.allocation_sweep import Claim
@@ -17,6 +23,9 @@ WHOLES: Final = ("total", "wall")
 
 _LARGEST: Final = Decimal(10) ** 18
 _LEAST_COVERAGE: Final = 0.01
+_COMPLETE: Final = Decimal("0.99")
+"""Share of a window from which on a meter calls its reading whole."""
+
 _BY_CPU_TIME: Final = frozenset({"cpu", "ram"})
 
 
@@ -43,14 +52,15 @@ class Entry(NamedTuple):
     claim: Claim
 
 
-def entries(run: Run) -> Iterable[Entry]:
-    """Yield a claim per device that the run read whole, and one per reading of its work alone.
+def entries(run: Run, machine: str | None = None) -> Iterable[Entry]:
+    """Yield a claim per device or process that the run read whole, and one per reading of its work alone.
 
     Args:
         run: Without host or times it has none.
+        machine: Id under which the host's devices are divided; its own by default.
     """
-    start, end, host = run.start_us, run.end_us, run.host_id
-    if host is None or start is None or end is None or end <= start:
+    start, end, host = run.start_us, run.end_us, machine or run.host_id
+    if not host or start is None or end is None or end <= start:
         return
     for place, reading in enumerate(run.energy):
         energy = reading.energy_j
@@ -60,6 +70,11 @@ def entries(run: Run) -> Iterable[Entry]:
         named = bool(devices) or reading.component == "wall"
         if not devices and not reading.divided and reading.component in WHOLES:
             devices = (reading.component,)
+        if not devices and run.process is not None and not reading.divided and _is_of_process(reading):
+            process = Device(host, reading.component, f"process {run.process}")
+            # Each window holds the CPU seconds of the whole process: they divide nothing.
+            yield Entry(process, run, place, True, replace(_claim(run, reading, energy), cpu_per_us=None))
+            continue
         if not devices:
             yield Entry(None, run, place, False, _claim(run, reading, energy))
             continue
@@ -69,6 +84,10 @@ def entries(run: Run) -> Iterable[Entry]:
             yield Entry(
                 Device(host, reading.component, device), run, place, named, _claim(run, reading, part)
             )
+
+
+def _is_of_process(reading: Reading) -> bool:
+    return reading.component in _BY_CPU_TIME
 
 
 def _claim(run: Run, reading: Reading, energy: Decimal) -> Claim:
@@ -82,6 +101,7 @@ def _claim(run: Run, reading: Reading, energy: Decimal) -> Claim:
         if len(hours) > 1
         else (),
         coverage=_coverage(run, reading),
+        complete=_is_complete(run, reading),
         share=_own_share(run, reading),
         cpu_per_us=_cpu_per_us(run, reading),
         job=run.job_id if run.rank is not None else None,
@@ -99,6 +119,13 @@ def _coverage(run: Run, reading: Reading) -> Decimal:
     covered_s = window_s if reading.covered_s is None else reading.covered_s
     # A reading of nearly nothing keeps some weight: there may be no other.
     return Decimal(min(max(covered_s / window_s, _LEAST_COVERAGE), 1.0))
+
+
+def _is_complete(run: Run, reading: Reading) -> bool:
+    """Tell whether the device drew no more in the window than was read."""
+    if reading.covered_s is None:
+        return reading.state == "known"
+    return _coverage(run, reading) >= _COMPLETE
 
 
 def _own_share(run: Run, reading: Reading) -> Decimal | None:

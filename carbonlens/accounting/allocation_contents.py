@@ -215,6 +215,35 @@ def one_each(entries: Iterable[Entry]) -> dict[str, Entry]:
     return found
 
 
+class Parts:
+    """Readings of a part of a device (MIG), beside runs that read the device as a whole.
+
+    Args:
+        entries: All readings of the host by runs of one level.
+        evidence_of: How sure the reading of one is.
+    """
+
+    def __init__(self, entries: Iterable[Entry], evidence_of: Callable[[Entry], Evidence]) -> None:
+        """Note which devices there are parts of."""
+        self._items: dict[tuple[str, str], list[Item]] = {}
+        for entry in entries:
+            reading = entry.run.energy[entry.reading]
+            if entry.device is None and reading.divided and len(reading.devices) == 1:
+                item = work_alone(entry, evidence_of(entry))
+                self._items.setdefault((reading.component, reading.devices[0]), []).append(item)
+
+    def contents(self, device: Device) -> tuple[Course, Callable[[int, int, Decimal], Held | None]] | None:
+        """Return what is billed of parts of a device, and how to tell it of a stretch."""
+        items = [(i, i.pieces) for i in self._items.get((device.component, device.device), ()) if i.pieces]
+        if not items:
+            return None
+
+        def held(start_us: int, end_us: int, joules: Decimal) -> Held | None:
+            return _held(items, start_us, end_us, joules, lambda _: True)
+
+        return Course(p for _, pieces in items for p in pieces), held
+
+
 def work_alone(entry: Entry, evidence: Evidence) -> Item:
     """Return what a run is billed of a reading that is not divided."""
     reading = entry.run.energy[entry.reading]

@@ -64,7 +64,7 @@ def parts_of_a_whole(  # noqa: PLR0913  # the facts of one message, all by name
     """Some runs read the whole of a host while others read parts of it; each joule is billed once.
 
     Args:
-        component: ``wall`` or ``total``.
+        component: ``wall``, ``total`` or a device that was divided (MIG).
         host: Its id.
         wholes: Runs that read the whole.
         parts: Runs that read what lies inside.
@@ -72,9 +72,10 @@ def parts_of_a_whole(  # noqa: PLR0913  # the facts of one message, all by name
         excess_j: How much more than the whole they read, which contradicts it.
         sure: Whether it is known that the parts lie inside.
     """
-    what = "whole machine" if component == "wall" else "whole module"
+    what = {"wall": "whole machine", "total": "whole module"}.get(component, f"whole {component}")
+    inside = "devices" if component in {"wall", "total"} else "parts"
     both = (
-        f"the {what} of host {host} was read by {named(wholes)}, and devices of it by runs that "
+        f"the {what} of host {host} was read by {named(wholes)}, and {inside} of it by runs that "
         f"overlap ({named(parts)}): {_kwh(held_j)} of the {component} reading is billed to those, "
         "the rest to the former"
     )
@@ -111,6 +112,26 @@ def whole_beside_parts(host: str, run_ids: Sequence[str]) -> Finding:
         message=f"runs whose energy includes more than the machine's own ({named(run_ids)}) overlap others "
         f"that read all of host {host}: their joules stand in both, and a total over them counts them twice",
         mend="measure all runs of a host with the same sensors",
+        subject=host,
+    )
+
+
+def one_meter(component: str, meter: str, host: str, run_ids: Sequence[str]) -> Finding:
+    """Runs whose energy holds the readings of two meters of one whole; one is billed.
+
+    Args:
+        component: ``wall`` or ``total``.
+        meter: Device of the readings that are billed nothing.
+        host: Its id.
+        run_ids: These runs.
+    """
+    what = "the machine" if component == "wall" else "the module"
+    return Finding(
+        code="CL328",
+        severity="warning",
+        message=f"the energy of {named(run_ids)} holds {what} of host {host} twice: {meter} is another meter "
+        "of it and is billed nothing",
+        mend="measure again: this version keeps one meter of a whole in the energy, and others beside it",
         subject=host,
     )
 

@@ -52,6 +52,8 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
         energy_j: What it read of the whole device.
         hours: Hour and joules, for the shape of its energy over time; may be empty.
         coverage: Share of the window that was read, above 0: the weight of the reading.
+        complete: Whether the device drew no more than that; a reading of half a window
+            bounds nothing from above.
         share: Its own share of the device's activity (0 to 1), ``None`` if unknown.
         cpu_per_us: CPU seconds a microsecond, ``None`` where they divide nothing.
         job: The job whose rank it is, ``None`` for a run that is no rank.
@@ -68,6 +70,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     cpu_per_us: Decimal | None
     job: str | None
     label: Hashable
+    complete: bool = True
 
 
 class Portion(msgspec.Struct, frozen=True, gc=False):
@@ -168,8 +171,10 @@ def _divided(claims: Sequence[Claim], contents: Course | None, *, traced: bool) 
         return Divided(tuple(claims), (portion,), energy, _ZERO, billed=tuple(pieces[0]) if traced else ())
     sweep = _Sweep(claims, pieces)
     sweep.go()
-    least, most = bounds([p for of_claim in pieces for p in of_claim])
-    energy = min(max(sweep.energy, least), most)
+    whole = [p for claim, of_claim in zip(claims, pieces, strict=True) if claim.complete for p in of_claim]
+    least, most = bounds([p for of_claim in pieces for p in of_claim], whole)
+    energy = max(sweep.energy, least)
+    energy = energy if most is None else min(energy, most)
     scale = energy / sweep.energy if sweep.energy else _ZERO
     energy = rest = exact(energy)
     if inside is not None:

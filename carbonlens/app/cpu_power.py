@@ -1,7 +1,7 @@
 """Use case: look up a CPU's thermal design power in codecarbon's table, where that is installed.
 
-Importing codecarbon takes a good part of a second: this is for ``doctor``,
-``calibrate`` and the recovery of runs, never for the start or end of a user's work.
+Importing codecarbon takes a good part of a second: this is for ``doctor``, which says
+what to declare, and the recovery of runs, never for the start or end of a user's work.
 """
 
 from __future__ import annotations
@@ -48,9 +48,11 @@ def better_info(info: SensorInfo, processor: Processor | None = None) -> SensorI
     """Return the CPU model's description with the TDP of this machine's CPU, where it is found.
 
     Args:
-        info: Description of the CPU model.
+        info: Description of a sensor; any but the CPU model of an unknown family stays.
         processor: The machine's; this one's by default.
     """
+    if info.name != "cpu_model" or info.curve is None or info.curve.known:
+        return info
     cpu = processor or this_processor()
     found = tdp_of(cpu.name)
     if found is None:

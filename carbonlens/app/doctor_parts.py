@@ -10,6 +10,8 @@ from typing import Final
 from carbonlens.app.doctor_probes import Look, Seen
 from carbonlens.domain.units import Z_95, Boundary
 from carbonlens.metering.control_group import this_group
+from carbonlens.metering.cpu_device import package_threads
+from carbonlens.metering.cpu_families import this_processor
 from carbonlens.metering.sensors import Channel, SensorInfo
 from carbonlens.reporting.doctor import Machine, Missing, Part, SourceView
 from carbonlens.signals.cpu_model import CpuCurve
@@ -176,15 +178,16 @@ def _cpu(found: Look, used: Sequence[Seen], machine: Machine, root: Path, *, at_
     said = [model.probe.reason] if model is not None and model.probe is not None else []
     if model is not None and this_group(root) is not None:
         said.append(_CHECKED)
+    said += [f"{s.name}: {device} {why}" for s in used for device, why in s.still.items()]
     note = "; ".join(filter(None, said)) or None
-    mend = _first_mend(missing)
+    mend = _first_mend(missing) or (model.probe.mend if model is not None and model.probe else None)
     curve = model.info.curve if model is not None and model.info is not None else None
     if mend is None and views and views[0].sensor == "cpu_model" and curve is not None:
-        mend = _better_curve(curve, machine, has_meter=bool(_sources(used, "wall")))
+        mend = _better_curve(curve, machine, root, has_meter=bool(_sources(used, "wall")))
     return _part("cpu", "CPU", views, missing, note=note, mend=mend)
 
 
-def _better_curve(curve: CpuCurve, machine: Machine, *, has_meter: bool) -> str | None:
+def _better_curve(curve: CpuCurve, machine: Machine, root: Path, *, has_meter: bool) -> str | None:
     """Return what would narrow the width of modelled CPU energy."""
     if curve.measured:
         return None
@@ -192,7 +195,10 @@ def _better_curve(curve: CpuCurve, machine: Machine, *, has_meter: bool) -> str 
         return "measure idle and full power once: carbonlens calibrate cpu"
     if not curve.known:
         watts = "..." if machine.tdp_w is None else f"{machine.tdp_w:g}"
-        return f"state the CPU's TDP in the sources file: cpu_tdp_w = {watts}"
+        # A virtual machine does not tell how many threads the package's power is spread over.
+        threads = package_threads(this_processor(root / "proc" / "cpuinfo"))
+        more = "" if threads else " and cpu_threads = ... (of the whole package)"
+        return f"state the CPU's TDP in the sources file: cpu_tdp_w = {watts}{more}"
     if machine.virtual:
         return None  # nobody who rents a part of a server can read its plug
     return "read the plug's watts, idle and busy: carbonlens calibrate cpu --idle-w W --full-w W"

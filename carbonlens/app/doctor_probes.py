@@ -23,6 +23,7 @@ from carbonlens.metering.sensors.discovery import (
     calibrations_of,
     candidates,
     driver_of,
+    head_of,
     probe_all,
     unread,
 )
@@ -36,6 +37,11 @@ DECLARED_WAIT_S: Final = 3.0
 _READS: Final = 9
 _READING_S: Final = 0.2
 _READ_LIMIT_S: Final = 2.0
+_BUSY_S: Final = 0.1
+"""Counters of processors move about every millisecond."""
+
+_DECLARED: Final = ("external", "powermetrics")
+"""Counters made of what a program prints, now and then."""
 
 _DISPLAY: Final = ("0x03", "0x12")
 """PCI classes of display controllers and of processing accelerators (PCI ID repository)."""
@@ -52,6 +58,8 @@ class Seen(NamedTuple):
         probe: What it found; ``None`` when it did not answer.
         used: Whether a run would read it.
         cost_s: Median time of a read.
+        unread: Why a device cannot be read, by its id.
+        still: What is wrong with a counter that can be, by its id.
     """
 
     name: str
@@ -60,6 +68,7 @@ class Seen(NamedTuple):
     used: bool
     cost_s: float | None = None
     unread: dict[str, str] = {}  # noqa: RUF012  # never mutated
+    still: dict[str, str] = {}  # noqa: RUF012  # never mutated
 
 
 class Look(NamedTuple):
@@ -112,6 +121,11 @@ def _seen(sensor: Sensor, probe: Probe | None, *, used: bool) -> Seen:
         return Seen("replay", None, probe, used=False)  # a broken recording describes nothing
     info = sensor.info
     faults: dict[str, OSError] = getattr(sensor, "unread", {})
+    still = _standing_still(sensor, info) if used else {}
+    if still and all(c.device in still for c in info.channels if c.component == "cpu"):
+        reason = "; ".join(f"{device} {why}" for device, why in still.items())
+        found = info.name if probe is None else probe.found
+        return Seen(info.name, info, Probe(usable=False, found=found, reason=reason), used=False)
     return Seen(
         name=info.name,
         info=info,
@@ -119,7 +133,31 @@ def _seen(sensor: Sensor, probe: Probe | None, *, used: bool) -> Seen:
         used=used,
         cost_s=_cost_s(sensor) if used else None,
         unread={device: str(error) for device, error in faults.items()},
+        still=still,
     )
+
+
+def _standing_still(sensor: Sensor, info: SensorInfo) -> dict[str, str]:
+    """Return the processors' counters that do not move while a processor is busy.
+
+    Some virtual machines and drivers show counters that never do.
+    """
+    counts = info.kind == "cumulative" and info.unit == "J" and not sensor.may_block
+    if not counts or head_of(info) in _DECLARED or not any(c.component == "cpu" for c in info.channels):
+        return {}
+    try:
+        before = sensor.read(edge=True)
+        end_s = time.perf_counter() + _BUSY_S
+        while time.perf_counter() < end_s:
+            pass
+        after = sensor.read(edge=True)
+    except OSError:
+        return {}
+    return {
+        channel.device: f"stands still at {was:.6g} J while the processor is busy"
+        for channel, was, now in zip(info.channels, before, after, strict=True)
+        if channel.component == "cpu" and was is not None and was == now
+    }
 
 
 def _cost_s(sensor: Sensor) -> float | None:

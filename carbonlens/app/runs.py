@@ -12,6 +12,7 @@ from carbonlens.accounting.allocation import allocate
 from carbonlens.accounting.allocation_error import billed_run
 from carbonlens.accounting.allocation_totals import Totals, totals
 from carbonlens.accounting.job_runs import JobRun, billed, job_runs
+from carbonlens.app.cpu_power import better_info
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.finding import Finding
@@ -20,7 +21,7 @@ from carbonlens.domain.units import US_PER_S
 from carbonlens.errors import SelectionError
 from carbonlens.ledger.location import address_of, is_address
 from carbonlens.ledger.opening import open_ledger
-from carbonlens.ledger.records import current
+from carbonlens.ledger.records import current, family_of
 from carbonlens.ledger.store import Ledger, LedgerView
 from carbonlens.metering.deposit import fallback_ledger
 from carbonlens.metering.recovery import Recovery, recover
@@ -180,36 +181,69 @@ def recover_runs(*, ledger: str | Path | None = None) -> tuple[Run, ...]:
         return _recovered(found, store)
 
 
-def find_run(text: str, *, ledger: str | Path | None = None) -> Run:
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that was asked for.
+
+    Attributes:
+        superseded_by: Id of the record that counts in its place; ``None`` where it counts itself.
+    """
+
+    run: Run
+    superseded_by: str | None = None
+
+
+def find_run(text: str, *, study: str | None = None, ledger: str | Path | None = None) -> Run:
     """Return the run whose id is, starts or ends with the text.
+
+    Args:
+        text: Run id, or enough of its start or end; of a superseded record only where no run
+            that counts matches.
+        study: Of the run, where several studies have its id.
+        ledger: The ledger's folder; found as the command line finds it when ``None``.
 
     Raises:
         SelectionError: If there is none, or more than one.
     """
+    return find_record(text, study=study, ledger=ledger).run
+
+
+def find_record(text: str, *, study: str | None = None, ledger: str | Path | None = None) -> Found:
+    """Return the record whose id is, starts or ends with the text, and what counts in its place.
+
+    Raises:
+        SelectionError: As of ``find_run``.
+    """
     with _opened(ledger) as (store, found):
         view = store.view()
         runs, _ = _current(store, found, view)
-        exact = [r for r in runs if r.run_id == text]
-        if len(exact) == 1:
-            return exact[0]
-        partial = (
-            [r for r in runs if r.run_id.startswith(text) or r.run_id.endswith(text)]
-            if len(text) >= _SHORTEST_ID and not exact
-            else exact
-        )
-        if len(partial) == 1:
-            return partial[0]
-        if partial:
-            raise SelectionError(
-                f"{len(partial)} runs match {text!r}", where=store.shown, mend="give more of the run id"
-            )
+        counting = _matching(text, [r for r in runs if study is None or r.study == study])
+        if not counting:
+            older = _matching(text, [r for r in view.runs if study is None or r.study == study])
+            if len(older) == 1:
+                family = {id(r) for r in family_of(older[0], view.runs)}
+                (newer,) = [r for r in runs if id(r) in family]
+                return Found(run=older[0], superseded_by=newer.run_id)
+            counting = older
+        if len(counting) == 1:
+            return Found(run=counting[0])
+        if counting:
+            several = len({r.study for r in counting}) > 1 and len({r.run_id for r in counting}) == 1
+            mend = "give the run's study too: --study" if several else "give more of the run id"
+            raise SelectionError(f"{len(counting)} runs match {text!r}", where=store.shown, mend=mend)
         raise SelectionError(f"no run {text!r}", where=store.shown, mend="list them with: carbonlens runs")
+
+
+def _matching(text: str, runs: Sequence[Run]) -> list[Run]:
+    exact = [r for r in runs if r.run_id == text]
+    if exact or len(text) < _SHORTEST_ID:
+        return exact
+    return [r for r in runs if r.run_id.startswith(text) or r.run_id.endswith(text)]
 
 
 @contextmanager
 def _opened(ledger: str | Path | None) -> Iterator[tuple[Ledger, Recovery]]:
     """Lend the ledger after sealing stale journals, which may belong into it."""
-    found = recover()
+    found = recover(better=better_info)
     with open_ledger(ledger) as store:
         if store.path.exists() and not store.path.is_dir():
             raise SelectionError("the ledger is no folder", where=store.shown, mend="check --ledger")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from carbonlens.app.calibrate import CpuOutcome, Listed
@@ -13,8 +12,8 @@ from carbonlens.app.calibrate_fit import DeviceOutcome
 from carbonlens.cli import output
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
-from carbonlens.domain.units import US_PER_S, Z_95
-from carbonlens.metering.calibration_files import Stored
+from carbonlens.domain.units import Z_95
+from carbonlens.metering.calibration_files import Stored, day
 from carbonlens.signals.cpu_curve import TWO_POINTS_SPREAD
 from carbonlens.signals.cpu_model import CpuCurve
 
@@ -134,12 +133,11 @@ def print_removed(device: str, path: Path, *, json: bool) -> None:
 
 
 def _row(stored: Stored, here: bool) -> list[str]:
-    taken = datetime.fromtimestamp(stored.taken_us / US_PER_S, tz=UTC)
     what = [f"{c.boundary} {c.idle_w.value:.4g} to {c.full_w.value:.4g} W" for c in stored.curves]
     if stored.calibration is not None:
         what.append(f"gain {_signed(stored.calibration.gain, '.4f')}")
     name = stored.device if here else f"{stored.device} (elsewhere)"
-    return [name, f"{taken:%Y-%m-%d}", output.clip(stored.meter, 24), ", ".join(what)]
+    return [name, day(stored.taken_us), output.clip(stored.meter, 24), ", ".join(what)]
 
 
 def _watts(power: Estimate) -> str:

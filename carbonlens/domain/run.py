@@ -198,6 +198,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         attempt: 1 for the first try; a requeue or restart counts up.
         host_id: Hash of machine id and boot id.
         machine_id: Hash of the machine id alone: the same after a reboot.
+        process: Pseudonym of the process whose own time and memory the readings without
+            devices are of; ``None`` where nobody says.
         step: Name of the step the run measures; ``None`` outside a study.
         on: The optimizations that were on; ``None`` when not stated.
         repeat: Number of the round, from 1.
@@ -216,6 +218,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         tokens: What a language model read and wrote.
         artefacts: What a stage took in and gave out.
         execution: What each execution provider of a runtime did.
+        supersedes: Id of the record that this one corrects.
+        supersedes_study: Study of that record, where it is not this one's own; empty
+            where it has none. Imported ids are unique within a study only.
+        supersedes_also: Ids of further corrections of the same run that this one
+            settles: two hosts may have corrected it, each unaware of the other.
     """
 
     run_id: str
@@ -259,12 +266,15 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     tags: Mapping[str, str] = msgspec.field(default_factory=dict)
     origin: Origin | None = None
     supersedes: str | None = None
+    supersedes_study: str | None = None
+    supersedes_also: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     trace: Trace | None = None
     phases: tuple[Phase, ...] = ()
     tokens: Tokens | None = None
     artefacts: tuple[Artefact, ...] = ()
     execution: tuple[ProviderTime, ...] = ()
+    process: str | None = None
 
     @property
     def total_energy(self) -> Estimate:

@@ -7,11 +7,14 @@ rights unless it is declared.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from carbonlens.domain.units import Boundary
+
+MOST_TDP_W: Final = 2_000.0
+"""No CPU package has more: AMD EPYC 9965 has 500 W (data sheet, 2024)."""
 
 
 class ExternalMeter(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from carbonlens.domain.units import US_PER_S
 from carbonlens.errors import UsageError
 from carbonlens.ledger.layout import REDACTIONS, files_in
 from carbonlens.ledger.records import Stored, decode, minified
+from carbonlens.ledger.regular_file import read_regular
 
 CODE: Final = "CL514"
 """Finding a redacted record carries."""
@@ -29,10 +30,16 @@ PLACEHOLDER: Final = "[redacted]"
 
 _KEPT: Final = (
     *("run_id", "schema_version", "supersedes", "study", "start_us", "end_us", "duration_s", "status"),
-    *("role", "parent_run_id", "job_id", "attempt", "rank", "host_id", "machine_id", "device_uuids"),
-    *("energy_by_hour", "origin.imported_us"),
+    *("role", "parent_run_id", "job_id", "attempt", "rank", "host_id", "machine_id", "process"),
+    *("device_uuids", "energy_by_hour", "origin.imported_us"),
 )
 """What tells records apart, orders them or lets them share a device: taking it out would change figures."""
+
+_FINDINGS: Final = "findings"
+"""Field whose texts alone are taken out: codes say what is known of the record's figures."""
+
+_MOST_BYTES: Final = 1 << 20
+"""Of a tombstone."""
 
 _ENERGY_FIELDS: Final = frozenset(["energy", "beside"])
 
@@ -110,7 +117,7 @@ def tombstones(ledger: Path) -> tuple[dict[str, Tombstone], list[Finding]]:
     findings: list[Finding] = []
     for file in files_in(ledger / REDACTIONS, ".json"):
         try:
-            stone = decode_json(file.read_bytes(), Tombstone)
+            stone = decode_json(read_regular(file, at_most=_MOST_BYTES), Tombstone)
         except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
             findings.append(
                 Finding(
@@ -141,11 +148,11 @@ def _applied(stored: Stored, stones: Mapping[str, Tombstone]) -> Stored:
 
 
 def _check(field: str) -> None:
-    if field == "findings" or field.startswith("findings."):
+    if field.startswith("findings."):
         raise UsageError(
-            "findings say what is known of the record's figures, and what was taken out or corrected",
+            "a finding keeps its code and severity; only its text can be taken out",
             where=field,
-            mend="redact the field that a finding speaks of: it stays, with its code",
+            mend=f"name the field {_FINDINGS}",
         )
     for kept in _KEPT:
         if f"{kept}.".startswith(f"{field}.") or f"{field}.".startswith(f"{kept}."):
@@ -157,6 +164,8 @@ def _check(field: str) -> None:
 
 
 def _holds(plain: Any, path: Sequence[str]) -> bool:  # noqa: ANN401 - JSON of any shape
+    if list(path) == [_FINDINGS]:
+        return any(_speaks(finding) for finding in plain.get(_FINDINGS, []))
     if len(path) == 1 and path[0] in _ENERGY_FIELDS:
         return any(reading.get("energy_j") is not None for reading in plain.get(path[0], []))
     if not path:
@@ -171,6 +180,8 @@ def _without(plain: dict[str, Any], field: str) -> dict[str, Any]:
     if field in _ENERGY_FIELDS:
         hours: dict[str, Any] = {"energy_by_hour": []} if field == "energy" else {}
         return {**plain, field: [_unread(reading) for reading in plain.get(field, [])], **hours}
+    if field == _FINDINGS:
+        return {**plain, field: [_silent(finding) for finding in plain.get(field, [])]}
     faults: list[str] = []
     for placeholder in (None, PLACEHOLDER):
         after = msgspec.json.decode(msgspec.json.encode(plain))
@@ -186,6 +197,17 @@ def _without(plain: dict[str, Any], field: str) -> dict[str, Any]:
         where=field,
         mend="name the field above it, such as energy or cost",
     )
+
+
+def _speaks(finding: Mapping[str, Any]) -> bool:
+    """Tell whether a finding says anything but that a redaction was made."""
+    return finding.get("code") != CODE and finding.get("message") != PLACEHOLDER
+
+
+def _silent(finding: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a finding with its code and without its words."""
+    told = ("message", "file", "mend", "subject", "line")
+    return {**{k: v for k, v in finding.items() if k not in told}, "message": PLACEHOLDER}
 
 
 def _remove(plain: Any, path: Sequence[str], placeholder: str | None) -> None:  # noqa: ANN401 - JSON of any shape

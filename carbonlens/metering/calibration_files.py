@@ -38,6 +38,7 @@ CPU: Final = "cpu"
 
 _SUFFIX: Final = ".json"
 _SCHEMA: Final = "carbonlens/calibration/1"
+_LATEST_US: Final = 4_102_444_800 * US_PER_S
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -223,8 +224,22 @@ def against(taken_us: int, meter: str, run_id: str | None = None) -> str:
         meter: What it was compared with.
         run_id: The run whose trace it was made from; its end is named, as `runs` lists it.
     """
-    said = f"calibrated {datetime.fromtimestamp(taken_us / US_PER_S, tz=UTC):%Y-%m-%d} against {meter}"
+    said = f"calibrated {day(taken_us)} against {meter}"
     return said if run_id is None else f"{said} in run {run_id[-12:]}"
+
+
+def day(taken_us: int) -> str:
+    """Return the UTC day of a calibration, as printed.
+
+    Args:
+        taken_us: When it was made; between ``is_a_time``'s bounds.
+    """
+    return f"{datetime.fromtimestamp(taken_us / US_PER_S, tz=UTC):%Y-%m-%d}"
+
+
+def is_a_time(taken_us: int) -> bool:
+    """Tell whether a calibration can have been made then: between 1970 and 2100."""
+    return 0 <= taken_us < _LATEST_US
 
 
 def _read(path: Path) -> Found:
@@ -240,6 +255,8 @@ def _read(path: Path) -> Found:
         return Found(finding=_damaged(path, str(error)))
     if stored.schema != _SCHEMA:
         return Found(finding=_damaged(path, f"it is of schema {stored.schema}"))
+    if not all(map(is_a_time, (stored.taken_us, *(curve.taken_us for curve in stored.curves)))):
+        return Found(finding=_damaged(path, "the time it was made at cannot be true"))
     if not all(curve.makes_sense for curve in stored.curves):
         return Found(finding=_damaged(path, "its idle and full power cannot be true"))
     return Found(stored)

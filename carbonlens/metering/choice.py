@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from carbonlens.domain.estimate import add
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import Boundary
 from carbonlens.metering.parts import Part
@@ -62,14 +63,18 @@ def choose(parts: Sequence[Part], window_s: float) -> Choice:
         window_s: Length of the window.
     """
     best, others, notes = _one_method_each(parts, window_s)
-    wholes = {name: [p for p in best if p.component == name] for name in WHOLES}
+    wholes: dict[str, list[Part]] = {}
+    for name in WHOLES:
+        wholes[name], rest, more = _one_meter([p for p in best if p.component == name], window_s)
+        others += rest
+        notes += more
     inner = [p for p in best if p.component not in WHOLES]
     energy, left_out = _at_one_boundary(inner)
     others += left_out
     for name, whole in wholes.items():
         if not whole:
             continue
-        if all(_holds(p, energy, window_s) for p in whole) and len({p.info.boundary for p in whole}) == 1:
+        if all(_holds(p, energy, window_s) for p in whole):
             rest = [p for n, more in wholes.items() for p in more if n != name and p not in others]
             return Choice(tuple(whole), (*energy, *rest, *others), (), tuple(notes), whole[0].info.boundary)
         others += whole
@@ -101,6 +106,43 @@ def _one_method_each(parts: Sequence[Part], window_s: float) -> tuple[list[Part]
         others += rest
         notes += _disagreements(winner, rest)
     return best, others, notes
+
+
+def _one_meter(parts: Sequence[Part], window_s: float) -> tuple[list[Part], list[Part], list[Finding]]:
+    """Return what the best meter of a whole read, the others, and which of them exclude each other.
+
+    A plug, a management controller and an ACPI meter read one machine. Channels of one
+    meter (a rail a power supply, a module a GPU) stand side by side and add up.
+    """
+    meters: dict[str, list[Part]] = {}
+    for part in parts:
+        meters.setdefault(_meter(part.info.name), []).append(part)
+    if len(meters) <= 1:
+        return list(parts), [], []
+    first, *rivals = meters.values()
+    winner = first
+    for rival in rivals:
+        if _beats(rival, winner, window_s):
+            winner = rival
+    rest = [m for m in meters.values() if m is not winner]
+    notes = [n for other in rest if (n := _excludes(winner, other)) is not None]
+    return winner, [p for m in rest for p in m], notes
+
+
+def _meter(sensor: str) -> str:
+    """Return what sensors that read one thing's devices have in common: NVML's read a GPU each."""
+    return "nvml" if sensor.startswith("nvml_") else sensor
+
+
+def _excludes(winner: Sequence[Part], other: Sequence[Part]) -> Finding | None:
+    """Return a Finding where two complete meters of one whole cannot both be right."""
+    if any(p.reading.state != "known" for p in (*winner, *other)):
+        return None
+    mine, theirs = (
+        (m[0].info.name, m[0].reading.estimate if len(m) == 1 else add([p.reading.estimate for p in m], "J"))
+        for m in (winner, other)
+    )
+    return disagreement(mine, theirs)
 
 
 def _beats(one: Sequence[Part], other: Sequence[Part], window_s: float) -> bool:
@@ -173,8 +215,15 @@ def _at_one_boundary(parts: Sequence[Part]) -> tuple[list[Part], list[Part]]:
 
 
 def _holds(whole: Part, inner: Sequence[Part], window_s: float) -> bool:
-    """Tell whether a reading of the whole is as good as the worst of its parts."""
-    if whole.reading.energy_j is None or whole.covered_s < ENOUGH_SHARE * window_s:
+    """Tell whether a reading of the whole is as good as the worst of its parts.
+
+    One of which much is missing is a lower bound, and still better than parts of which
+    more is missing, or none known.
+    """
+    if whole.reading.energy_j is None:
         return False
+    least_s = min((p.covered_s if p.reading.energy_j is not None else 0.0 for p in inner), default=0.0)
+    if whole.covered_s < ENOUGH_SHARE * window_s:
+        return least_s < whole.covered_s
     worst = max((p.reading.grade or "Z" for p in inner), default="Z")
-    return (whole.reading.grade or "Z") <= worst or any(p.covered_s < ENOUGH_SHARE * window_s for p in inner)
+    return (whole.reading.grade or "Z") <= worst or least_s < ENOUGH_SHARE * window_s

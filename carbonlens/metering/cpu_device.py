@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.sources import MOST_TDP_W
 from carbonlens.metering.cpu_families import Processor, row_for, this_processor
 from carbonlens.metering.cpu_names import cores_in
 from carbonlens.metering.cpu_table import DEFAULT, SOURCE, TDP_SOURCE, WALL_FULL, WALL_IDLE, Row
@@ -21,9 +22,6 @@ from carbonlens.signals.cpu_curve import TDP_SHARES, TDP_SHARES_SPREAD
 from carbonlens.signals.cpu_model import CpuCurve
 
 _SHAPE: Final = f"{TDP_SHARES.idle:.0%} idle to {TDP_SHARES.full:.0%} full by public load profiles"
-MOST_TDP_W: Final = 2_000.0
-"""No package has more: AMD EPYC 9965 has 500 W (data sheet, 2024)."""
-
 _THREADS_A_CORE: Final = 2
 """Of EPYC and Threadripper, whose names alone state their cores."""
 
@@ -93,8 +91,7 @@ def better_curve(info: SensorInfo, tdp: Tdp, processor: Processor | None = None)
 
     The package's own curve follows the TDP. So does the server's where its family is
     unknown: published servers draw about as much at the plug as their TDP, which says
-    more than the average over all of them. To be called at ``doctor``, ``calibrate``
-    or when a run is sealed; what a calibration measured stays.
+    more than the average over all of them. What a calibration measured stays.
 
     Args:
         info: Description of the CPU model, as recorded with a run.

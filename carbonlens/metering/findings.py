@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
+
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 
@@ -98,7 +102,8 @@ def overlapping_windows() -> Finding:
     return Finding(
         code="CL108",
         severity="warning",
-        message="another window of this process overlapped: both hold the CPU time of the whole process",
+        message="another window of this process overlapped: each holds the CPU time of the whole process, "
+        "which totals bill once, in equal parts",
         mend="nest the windows, or track the work in processes of their own",
         subject="energy.cpu",
     )
@@ -255,4 +260,19 @@ def job_of_one_node(*, is_alone: bool = False) -> Finding:
         message=f"the launcher named no job that its {whose} as a job of their own",
         mend="give one: torchrun --rdzv-id ID, or track(job_id=...)",
         subject="job_id",
+    )
+
+
+def launcher_impossible(variables: Sequence[str]) -> tuple[Finding, ...]:
+    """A launcher's numbers cannot be: each is taken for absent.
+
+    Args:
+        variables: Names of those that state them.
+    """
+    return tuple(
+        msgspec.structs.replace(
+            record_ignored(name, "its value is not possible, and is taken for absent"),
+            mend=f"see what sets {name}, or state job_id and attempt yourself",
+        )
+        for name in variables
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,8 @@ _MACHINE_ID_FILES = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 _BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 _PROC = Path("/proc")
 _ID_LENGTH = 32
+_SHORT_LENGTH = 16
+"""Processes of one host are told apart by less."""
 
 START_FIELD = 19
 """Place of the start time among ``stat_fields``: field 22 of proc(5)."""
@@ -23,8 +26,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     """Pseudonyms of the machine: hashes, from which no name can be read.
 
     Attributes:
-        host_id: Machine and boot: device counters and pids are comparable
-            within it.
+        host_id: The boot: device counters and times are comparable within it,
+            whichever container tells them.
         machine: The machine alone, stable over reboots.
         pid_namespace: Where process ids mean the same thing; empty when unknown.
     """
@@ -37,13 +40,43 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def this_host() -> Host:
     """Return the host's pseudonyms, computed once a process."""
-    machine_id = next((t for t in map(_text, _MACHINE_ID_FILES) if t), "") or os.uname().nodename
-    boot_id = _text(_BOOT_ID_FILE)
+    return host_of(_MACHINE_ID_FILES, _BOOT_ID_FILE)
+
+
+def host_of(machine_id_files: Iterable[Path], boot_id_file: Path) -> Host:
+    """Return the pseudonyms of the host that these files tell of.
+
+    Args:
+        machine_id_files: The first that is there counts; else the network name.
+        boot_id_file: Random at each boot of a kernel (random(4)).
+    """
+    machine_id = next((t for t in map(_text, machine_id_files) if t), "") or os.uname().nodename
+    # Containers of one machine have the machine ids of their images, and one kernel together.
+    boot_id = _text(boot_id_file)
     return Host(
-        host_id=_pseudonym(machine_id, boot_id),
+        host_id=_pseudonym(boot_id) if boot_id else _pseudonym(machine_id, ""),
         machine=_pseudonym(machine_id),
         pid_namespace=_link(_PROC / "self" / "ns" / "pid"),
     )
+
+
+def place_of_pids() -> str:
+    """Return a pseudonym of where process ids mean what they mean here: containers have their own."""
+    host = this_host()
+    return _pseudonym(host.host_id, host.pid_namespace)
+
+
+@cache
+def process_pseudonym(pid: int) -> str | None:
+    """Return what names a process for the life of a boot; ``None`` where it cannot be told.
+
+    Args:
+        pid: The process, of this pid namespace; asked for once.
+    """
+    started = process_start_ticks(pid)
+    if started is None:
+        return None
+    return _pseudonym(place_of_pids(), str(pid), str(started))[:_SHORT_LENGTH]
 
 
 def new_run_id(unix_ms: int) -> str:

@@ -34,6 +34,10 @@ _RESTARTS: Final = "TORCHELASTIC_RESTART_COUNT"
 _MOST_RESTARTS: Final = 99
 """What torchrun is taken to allow where it does not say."""
 
+_MOST_COUNT: Final = 10**9
+_MOST_DIGITS: Final = 20
+"""More ranks or restarts than any launcher means, and more digits than any writes."""
+
 _ERROR_FILE: Final = "TORCHELASTIC_ERROR_FILE"
 _BELOW_RUN_FOLDER: Final = 3
 """Its place is ``<folder of the agent's run>/attempt_<n>/<local rank>/error.json``."""
@@ -44,6 +48,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         attempt: 1, and more after restarts of SLURM and of torchrun; no two of a job are the same.
+        impossible: Variables whose value no launcher means, which are taken for absent.
         is_of_node: The launcher named no job that the ranks of all nodes share: the id is
             one that only the ranks of this node have in common, or there is none.
     """
@@ -52,6 +57,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     rank: int | None = None
     is_of_node: bool = False
+    impossible: tuple[str, ...] = ()
 
 
 def this_job(environ: Mapping[str, str] | None = None) -> Job:
@@ -60,21 +66,43 @@ def this_job(environ: Mapping[str, str] | None = None) -> Job:
     Args:
         environ: The environment; this process's when ``None``.
     """
-    env = os.environ if environ is None else environ
+    env = _Told(os.environ if environ is None else environ)
     variable, rank, ranks, on_node = _place(env)
     job_id, is_of_node = _stated(env), False
     if job_id is None and rank is not None and (ranks or 0) > 1:
         job_id = _of_agent(env) or launched_by(_launcher(f"{variable}={rank}".encode()))
         is_of_node = job_id is None or ranks != on_node
-    return Job(job_id=job_id, attempt=_attempt(env), rank=rank, is_of_node=is_of_node)
+    attempt = _attempt(env)
+    impossible = tuple(dict.fromkeys(env.impossible))
+    return Job(job_id=job_id, attempt=attempt, rank=rank, is_of_node=is_of_node, impossible=impossible)
 
 
-def _attempt(env: Mapping[str, str]) -> int:
+class _Told(dict[str, str]):
+    """An environment that notes which of its numbers cannot be."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        """Copy it."""
+        super().__init__(environ)
+        self.impossible: list[str] = []
+
+    def count(self, name: str, most: int = _MOST_COUNT) -> int | None:
+        """Return a whole number, 0 or more; ``None`` where it is not stated or cannot be."""
+        text = self.get(name)
+        if not text:
+            return None
+        number = int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
+        if number is not None and number <= most:
+            return number
+        self.impossible.append(name)
+        return None
+
+
+def _attempt(env: _Told) -> int:
     """Return the number of the attempt: a requeued job begins after all restarts torchrun may make."""
-    requeues, restarts = _int(env.get("SLURM_RESTART_COUNT")) or 0, _int(env.get(_RESTARTS))
+    requeues, restarts = env.count("SLURM_RESTART_COUNT") or 0, env.count(_RESTARTS)
     if restarts is None:
         return 1 + requeues
-    most = _int(env.get("TORCHELASTIC_MAX_RESTARTS"))
+    most = env.count("TORCHELASTIC_MAX_RESTARTS")
     return 1 + requeues * (1 + (_MOST_RESTARTS if most is None else most)) + restarts
 
 
@@ -128,12 +156,14 @@ def launched_by(pid: int) -> str | None:
     return None if start is None else _hashed("launcher", this_host().host_id, str(pid), str(start))
 
 
-def _place(env: Mapping[str, str]) -> tuple[str, int | None, int | None, int | None]:
+def _place(env: _Told) -> tuple[str, int | None, int | None, int | None]:
     """Return the rank's variable, the rank, the ranks in all, and those on this node, as far as told."""
     for rank, ranks, on_node in _RANKS:
         if ranks in env:
-            return rank, _int(env.get(rank)), _int(env.get(ranks)), _int(env.get(on_node))
-    return "SLURM_PROCID", _int(env.get("SLURM_PROCID")), None, None
+            in_all = env.count(ranks)
+            most = _MOST_COUNT if in_all is None else in_all - 1
+            return rank, env.count(rank, most), in_all, env.count(on_node)
+    return "SLURM_PROCID", env.count("SLURM_PROCID"), None, None
 
 
 def _stated(env: Mapping[str, str]) -> str | None:
@@ -162,7 +192,3 @@ def _of_agent(env: Mapping[str, str]) -> str | None:
 def _hashed(kind: str, *parts: str) -> str:
     digest = sha256_hex("\0".join(parts).encode("utf-8", "surrogateescape"))
     return f"{kind}-{digest[:_ID_LENGTH]}"
-
-
-def _int(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() else None

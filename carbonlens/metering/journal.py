@@ -16,6 +16,7 @@ import resource
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -24,7 +25,7 @@ from typing import Final
 import msgspec
 
 from carbonlens.domain.artefact import Artefact
-from carbonlens.domain.decoding import json_decoder
+from carbonlens.domain.decoding import decode_json, json_decoder
 from carbonlens.domain.execution import ProviderTime
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.latency import Latency
@@ -294,13 +295,8 @@ def encode_header(header: Header) -> bytes:
 
 def decode_line(line: bytes) -> Header | Look | None:
     """Return a line's record; ``None`` when it is torn or damaged."""
-    body_at = len(_PREFIX) + 8 + len(_MIDDLE)
-    body = line[body_at:-1]
-    if not (
-        line.startswith(_PREFIX) and line.endswith(b"}") and line[body_at - len(_MIDDLE) : body_at] == _MIDDLE
-    ):
-        return None
-    if line[len(_PREFIX) : len(_PREFIX) + 8] != b"%08x" % zlib.crc32(body):
+    body = _sound_body(line)
+    if body is None:
         return None
     try:
         record: Header | Look = _decoder().decode(body)
@@ -308,6 +304,35 @@ def decode_line(line: bytes) -> Header | Look | None:
         # The checksum holds, so this is a line of a newer version.
         return None
     return record
+
+
+def _sound_body(line: bytes) -> bytes | None:
+    """Return what a line holds; ``None`` when it is torn or damaged."""
+    body_at = len(_PREFIX) + 8 + len(_MIDDLE)
+    body = line[body_at:-1]
+    framed = (
+        line.startswith(_PREFIX) and line.endswith(b"}") and line[body_at - len(_MIDDLE) : body_at] == _MIDDLE
+    )
+    if not framed or line[len(_PREFIX) : len(_PREFIX) + 8] != b"%08x" % zlib.crc32(body):
+        return None
+    return body
+
+
+def is_of_another_version(path: Path) -> bool:
+    """Tell whether a journal whose header is not understood is of another version, by that alone.
+
+    Raises:
+        OSError: If the file cannot be read.
+    """
+    with path.open("rb") as stream:
+        for line in itertools.islice(stream, 2 * _HEADER_COPIES):
+            # A line that is framed as ours and fails its checksum is a damaged one.
+            body = _sound_body(line.rstrip(b"\n")) if line.startswith(_PREFIX) else line
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+                found = decode_json(body or b"null", object)
+                if isinstance(found, dict) and found.get("version", VERSION) != VERSION:
+                    return True
+    return False
 
 
 def read(path: Path) -> Journal:

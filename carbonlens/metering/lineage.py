@@ -81,12 +81,25 @@ class Lineage:
             os.environ[VARIABLE] = run_id
         _context.set(run_id)
 
+    def parent_of(self, run_id: str) -> str | None:
+        """Return what an open run is part of by now: its parent may have ended before it."""
+        with self._lock:
+            entry = self._open.get(run_id)
+            return None if entry is None else entry.parent
+
     def leave(self, run_id: str) -> bool:
-        """Close a run; return whether another one overlapped it without enclosing it."""
+        """Close a run; return whether another one overlapped it without enclosing it.
+
+        What is still open inside it outlives it, and is from now on part of what is around it.
+        """
         with self._lock:
             entry = self._open.pop(run_id, None)
             if entry is None:
                 return False
+            for other in self._open.values():
+                if other.parent == run_id:
+                    other.parent = entry.parent
+                    other.overlapped = entry.overlapped = True
             newest = next(reversed(self._open), self._outside)
             if newest is None:
                 os.environ.pop(VARIABLE, None)

@@ -6,6 +6,7 @@ back and taken for one that wrapped, a torn number), not a device that is busy.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from carbonlens.domain.counting import counted
@@ -47,6 +48,18 @@ def most_w(info: SensorInfo, channel: Channel) -> float:
     if info.name.startswith(_DECLARED):
         return MACHINE_W
     return _CLASS_W.get(channel.component, MACHINE_W)
+
+
+def least_w(channel: Channel) -> float:
+    """Return the watts that a channel does not go below.
+
+    A device may sleep at 0 W. A machine or module that runs this program does not: what
+    tells 0 of it tells nothing.
+
+    Args:
+        channel: The device.
+    """
+    return math.ulp(0.0) if channel.component in {"wall", "total"} else 0.0
 
 
 def impossible(joules: float, covered_s: float, bound_w: float) -> Finding | None:

@@ -249,19 +249,6 @@ class TreeClock:
         return now.waited_s - before.waited_s if now is not None and _is_same(now, before) else math.inf
 
 
-def living_descendants_s(pid: int, proc: Path = _PROC) -> float:
-    """Return the CPU seconds of all living descendants and of the children they waited for.
-
-    Also counts dead children nobody has waited for yet. Processes that vanish
-    meanwhile are left out.
-
-    Args:
-        pid: The ancestor, itself not counted.
-        proc: The process file system.
-    """
-    return sum(p.used_s for p in _descendants(pid, proc).values())
-
-
 def _descendants(pid: int, proc: Path, known: Mapping[int, Process] | None = None) -> dict[int, Process]:
     """Return the living descendants, and those of ``known`` that live wherever they are now."""
     # Without the kernel's own lists, one pass over all processes gives every parent.
@@ -324,16 +311,6 @@ def children(pid: int, proc: Path = _PROC) -> list[int]:
     """
     found = _listed_children(pid, proc) if _lists_children(proc) else _by_parent(proc).get(pid, [])
     return [child for child in found if child not in _LEFT_OUT.pids]
-
-
-def process_cpu_s(pid: int, proc: Path = _PROC) -> float | None:
-    """Return user and system seconds of a process and of the children it waited for.
-
-    Returns:
-        ``None`` when there is no such process.
-    """
-    process = process_at(pid, proc)
-    return None if process is None else process.used_s
 
 
 def _lists_children(proc: Path) -> bool:

@@ -17,6 +17,7 @@ import msgspec
 from carbonlens.domain.artefact import Artefact
 from carbonlens.domain.execution import ProviderTime
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.limits import MOST
 from carbonlens.domain.run import Quality
 from carbonlens.domain.tokens import Tokens
 from carbonlens.metering import findings
@@ -29,8 +30,6 @@ StoreOutcomes = Callable[[tuple[int, ...]], str | None]
 """Keeps per-example outcomes and returns their hash; ``None`` when that failed."""
 
 _INT64 = 2**63
-_MOST = Decimal(10) ** 26
-"""Of a figure, exclusive: the ledger's decimals have 38 digits, 12 of them behind the point."""
 
 _OUTCOMES = "a list of 0 and 1 (a score is a value)"
 
@@ -285,8 +284,8 @@ def _bounded(value: Decimal) -> Decimal:
     Raises:
         ValueError: If it is too large.
     """
-    if abs(value) >= _MOST:
-        raise UnfitValueError("a number with more than 26 digits before the point was given")
+    if abs(value) >= MOST:
+        raise UnfitValueError("a number with more than 18 digits before the point was given")
     return value
 
 

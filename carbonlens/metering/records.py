@@ -16,7 +16,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Conditions, Origin, Run
 from carbonlens.domain.units import US_PER_S, RunStatus
 from carbonlens.metering.cpu_families import this_processor
-from carbonlens.metering.host import new_run_id, this_host
+from carbonlens.metering.host import new_run_id, process_pseudonym, this_host
 from carbonlens.metering.journal import Facts
 from carbonlens.metering.npu_part import npu_over_cpu_part
 from carbonlens.metering.sealing import Sealed
@@ -82,6 +82,7 @@ def new_run(instrument: str, *, program: str | None = None, args_sha256: str | N
         status="running",
         host_id=this_host().host_id,
         machine_id=this_host().machine,
+        process=process_pseudonym(os.getpid()),
         start_us=now_us,
         hardware=hardware_name(),
         origin=Origin(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -23,11 +23,21 @@ from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S
 from carbonlens.metering import findings
 from carbonlens.metering.deposit import Deposit, deposit, fallback_ledger, is_recorded
-from carbonlens.metering.host import process_start_ticks, this_host
-from carbonlens.metering.journal import SUFFIX, VERSION, Header, Journal, Writer, read, read_header
+from carbonlens.metering.host import place_of_pids, process_start_ticks, this_host
+from carbonlens.metering.journal import (
+    SUFFIX,
+    VERSION,
+    Header,
+    Journal,
+    Writer,
+    is_of_another_version,
+    read,
+    read_header,
+)
 from carbonlens.metering.phase_energy import replayed, with_phases
 from carbonlens.metering.records import sealed_run
 from carbonlens.metering.sealing import seal
+from carbonlens.metering.sensors import SensorInfo
 from carbonlens.metering.session import journal_folder
 from carbonlens.metering.threads import start_beside
 
@@ -75,7 +85,12 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     foreign: tuple[Path, ...] = ()
 
 
-def recover(folder: Path | None = None, *, most_bytes: int | None = None) -> Recovery:
+def recover(
+    folder: Path | None = None,
+    *,
+    most_bytes: int | None = None,
+    better: Callable[[SensorInfo], SensorInfo] | None = None,
+) -> Recovery:
     """Seal every journal whose writer is gone.
 
     Safe to call from several processes at once. A journal that cannot be read or
@@ -85,6 +100,8 @@ def recover(folder: Path | None = None, *, most_bytes: int | None = None) -> Rec
     Args:
         folder: Folder of the journals; this user's on this host by default.
         most_bytes: Longer journals stay for another time; none does when ``None``.
+        better: Returns a sensor's description with what was too dear to look up beside
+            the work; ``None`` takes it as it was.
     """
     recovered: list[Deposit] = []
     running: list[Running] = []
@@ -93,12 +110,14 @@ def recover(folder: Path | None = None, *, most_bytes: int | None = None) -> Rec
     for path in _journals(folder, most_bytes):
         try:
             header = read_header(path)
-            if header is None:
+            if header is None and is_of_another_version(path):
+                foreign.append(path)
+            elif header is None:
                 damaged += _set_aside(path)
             elif header.version != VERSION:
                 foreign.append(path)
             elif _is_orphan(header.writer, path):
-                sealed = _seal(path)
+                sealed = _seal(path, better)
                 recovered += [s for s in sealed if isinstance(s, Deposit)]
                 damaged += [s for s in sealed if isinstance(s, Path)]
             else:
@@ -159,14 +178,14 @@ def _is_orphan(writer: Writer, path: Path) -> bool:
     return time.time() - path.stat().st_mtime > SILENT_S
 
 
-def _seal(path: Path) -> list[Deposit | Path]:
+def _seal(path: Path, better: Callable[[SensorInfo], SensorInfo] | None) -> list[Deposit | Path]:
     """Store the run of a journal, or move aside the journal that holds none."""
     claimed = _claim(path)
     try:
         journal = read(claimed)
         if journal.header is None or not _is_plausible(journal.header, journal):
             return [_move_aside(claimed)]
-        return _store(claimed, journal.header, journal)
+        return _store(claimed, _described(journal.header, better), journal)
     except (ArithmeticError, LookupError, TypeError, ValueError):
         # A value that no writer of ours would write: it will not be better next time.
         return [_move_aside(claimed)]
@@ -175,6 +194,12 @@ def _seal(path: Path) -> list[Deposit | Path]:
         with suppress(OSError):
             claimed.rename(claimed.with_name(_plain(claimed.name)))
         raise
+
+
+def _described(header: Header, better: Callable[[SensorInfo], SensorInfo] | None) -> Header:
+    if better is None:
+        return header
+    return msgspec.structs.replace(header, sensors=tuple(map(better, header.sensors)))
 
 
 def _is_plausible(header: Header, journal: Journal) -> bool:
@@ -248,7 +273,7 @@ def _claim(path: Path) -> Path:
         FileNotFoundError: If another process was quicker.
     """
     pid = os.getpid()
-    claim = f"{_CLAIM}{pid}-{process_start_ticks(pid)}-{this_host().host_id}"
+    claim = f"{_CLAIM}{pid}-{process_start_ticks(pid)}-{place_of_pids()}"
     claimed = path.with_name(_plain(path.name) + claim)
     path.rename(claimed)
     return claimed
@@ -260,8 +285,8 @@ def _plain(name: str) -> str:
 
 def _claimer_is_gone(name: str) -> bool:
     pid, _, rest = name.partition(_CLAIM)[2].partition("-")
-    ticks, _, host_id = rest.partition("-")
-    if host_id != this_host().host_id or not pid.isdecimal():
+    ticks, _, place = rest.partition("-")
+    if place != place_of_pids() or not pid.isdecimal():
         return False
     return str(process_start_ticks(int(pid))) != ticks
 

@@ -197,16 +197,18 @@ def _silent(found: Choice, sensors: Sequence[SensorInfo]) -> list[Channel]:
     """Return devices that a sensor should have told of and none did.
 
     Processors and memory are read by one sensor alone; where another stands in for
-    it, nothing is missing; nor is it within what a meter at the wall holds.
+    it, nothing is missing; nor is it within what a meter at the wall holds. One of two
+    rails at the wall is missing.
     """
-    if any(p.component == "wall" for p in found.energy):
-        return []
+    whole = any(p.component == "wall" for p in found.energy)
     seen = {p.device for p in (*found.energy, *found.beside)}
     used = {(p.component, p.info.name) for p in found.energy}
     silent: dict[str, Channel] = {}
     for info in sensors:
         for channel in info.channels if info.kind != "use" else ():
-            awaited = (channel.component, info.name) in used or channel.component in {"gpu", "npu"}
+            awaited = (channel.component, info.name) in used or (
+                channel.component in {"gpu", "npu"} and not whole
+            )
             if awaited and channel.device not in seen:
                 silent.setdefault(channel.device, channel)
     return list(silent.values())

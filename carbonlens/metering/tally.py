@@ -32,7 +32,7 @@ from carbonlens.metering.gained import (
     wrapped,
 )
 from carbonlens.metering.pace import SLOW_S, period_s
-from carbonlens.metering.plausible import TICK_S, most_w
+from carbonlens.metering.plausible import TICK_S, least_w, most_w
 from carbonlens.metering.sensors import VOID, Channel, SensorInfo
 from carbonlens.signals.calibrate import Calibration
 from carbonlens.signals.counters import difference
@@ -228,6 +228,7 @@ class PowerTally:
         self._integrals: list[Integral] = []
         self._steps: list[Step] = []
         self._most_w = most_w(info, channel)
+        self._least_w = least_w(channel)
         self._refused = 0
 
     def describe(self, info: SensorInfo) -> None:
@@ -239,7 +240,7 @@ class PowerTally:
         if self._samples and t_us <= self._samples[-1][0]:
             return
         # Neither NaN nor infinity passes.
-        possible = value is not None and 0 <= value <= self._most_w
+        possible = value is not None and self._least_w <= value <= self._most_w
         self._refused += value is not None and not possible
         self._samples.append((t_us, value if possible else None))
         while t_us >= self._from_us + CHUNK_US + _SETTLED_US:

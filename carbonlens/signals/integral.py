@@ -46,11 +46,15 @@ class Integral(msgspec.Struct, frozen=True, kw_only=True):
 def known(window: Window, findings: Sequence[Finding]) -> Integral:
     """Return the integral of a window of which something is known.
 
+    Joules, or a width, beyond what a number holds are no figure: the window is unknown.
+
     Args:
         window: The window, integrated.
         findings: What was found on the way.
     """
-    made_of = parts(window)
+    made_of = _finite_parts(window)
+    if made_of is None:
+        return nothing(window.start_us, window.end_us, [*findings, _beyond()])
     estimate = Estimate(
         value=window.energy_j,
         unit=_UNIT,
@@ -69,6 +73,16 @@ def known(window: Window, findings: Sequence[Finding]) -> Integral:
         parts_j=made_of,
         update_period_us=window.period_us,
     )
+
+
+def _finite_parts(window: Window) -> Mapping[str, float] | None:
+    if not math.isfinite(window.energy_j):
+        return None
+    try:
+        found = parts(window)
+    except OverflowError:
+        return None
+    return found if all(map(math.isfinite, found.values())) else None
 
 
 def nothing(start_us: float, end_us: float, findings: Sequence[Finding]) -> Integral:
@@ -92,6 +106,15 @@ def nothing(start_us: float, end_us: float, findings: Sequence[Finding]) -> Inte
         mend="read the sensor before the window starts and after it ends",
     )
     return Integral(estimate=unknown(_UNIT), covered_s=0.0, uncovered_s=length_s, findings=(*findings, blank))
+
+
+def _beyond() -> Finding:
+    return Finding(
+        code="CL144",
+        severity="error",
+        message="the readings amount to more than a number holds: they are at fault",
+        mend="see what the sensor tells, and its unit",
+    )
 
 
 def _uncovered(window: Window) -> Finding:

@@ -8,6 +8,7 @@ through ``kernel`` and give the same figures.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -92,7 +93,7 @@ def power_energy(  # noqa: PLR0913 - the parts of a sensor by name, for callers 
         gap_us: Longest time a sample stands for; by default 3 update periods.
 
     Raises:
-        ValueError: If the window ends before it starts, or lengths differ.
+        ValueError: If the window ends before it starts, a time is no number, or lengths differ.
     """
     sensor = Sensor(kind=kind, update_period_us=update_period_us, lag_us=lag_us, gap_us=gap_us)
     return integrate_power(t_us, power_w, start_us, end_us, sensor).estimate
@@ -117,7 +118,7 @@ def integrate_counter(
     Raises:
         ValueError: If the window ends before it starts.
     """
-    _check(start_us, end_us)
+    _check(start_us, end_us, sensor)
     pairs = list(readings)
     told = series.clean((t for t, _ in pairs), (j for _, j in pairs))
     moves = told.moves()
@@ -163,7 +164,7 @@ def integrate_power(
     Raises:
         ValueError: If the window ends before it starts, or lengths differ.
     """
-    _check(start_us, end_us)
+    _check(start_us, end_us, sensor)
     told = _clean(t_us, power_w)
     findings = series.faults(told.dropped)
     spacing_us = sensor.update_period_us or told.spacing_us
@@ -171,10 +172,16 @@ def integrate_power(
     if not hold_us:
         # One sample of an unknown period: how long it holds is not known.
         return nothing(start_us, end_us, findings)
+    for_ever = math.isinf(hold_us)
+    if for_ever:
+        # A sample that holds for ever holds until the end of the window.
+        hold_us = max(end_us - _first_us(told), 0.0) + US_PER_S
     shift_us = _shift_us(sensor, spacing_us or hold_us)
     if sensor.kind == "average":
         # A mean tells of all its window: of the time up to its reading as well.
         hold_us = max(hold_us, shift_us)
+    if for_ever:
+        hold_us += abs(shift_us)
     profile: Profile = told.held(hold_us, shift_us)
     joules, covered_s = profile.energy(start_us, end_us)
     if not covered_s:
@@ -209,7 +216,14 @@ def without_idle_tail(total: Estimate, idle_w: Estimate, tail_s: float) -> Estim
     return total.minus(idle_w.scale(tail_s, total.unit))
 
 
-def _check(start_us: float, end_us: float) -> None:
+def _check(start_us: float, end_us: float, sensor: Sensor) -> None:
+    if not (math.isfinite(start_us) and math.isfinite(end_us)):
+        raise ValueError(f"a window from {start_us} us to {end_us} us has no length")
+    for name, given in (("update_period_us", sensor.update_period_us), ("gap_us", sensor.gap_us)):
+        if given is not None and not given >= 0:
+            raise ValueError(f"{name} is {given}: give microseconds from 0")
+    if not math.isfinite(sensor.lag_us):
+        raise ValueError(f"lag_us is {sensor.lag_us}: give microseconds")
     if not end_us >= start_us:
         raise ValueError(f"the window ends at {end_us} us, before its start at {start_us} us")
 
@@ -222,6 +236,10 @@ def _clean(
 
         return kernel.clean(t_us, power_w)
     return series.clean(t_us, power_w)
+
+
+def _first_us(told: series.Series | ArraySeries) -> float:
+    return float(told.t_us[0]) if len(told.t_us) else math.inf
 
 
 def _own_period_us(told: series.Series | ArraySeries, kind: Kind) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from carbonlens.domain.units import US_PER_S
-from carbonlens.signals.series import Dropped
+from carbonlens.signals.series import MOST_US, Dropped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,11 +57,13 @@ class ArraySeries(msgspec.Struct, frozen=True, kw_only=True):
         ends = self.t_us + gap_us
         ends[:-1] = np.minimum(ends[:-1], self.t_us[1:])
         lengths = (ends - self.t_us) / US_PER_S
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told as unknown
+            joules = np.cumsum(self.values * lengths)
         return ArrayStretches(
             starts_us=self.t_us - shift_us,
             ends_us=ends - shift_us,
             watts=self.values,
-            joules_before=np.concatenate(([0.0], np.cumsum(self.values * lengths))),
+            joules_before=np.concatenate(([0.0], joules)),
             seconds_before=np.concatenate(([0.0], np.cumsum(lengths))),
         )
 
@@ -95,7 +97,9 @@ class ArrayStretches(msgspec.Struct, frozen=True, kw_only=True):
         if i < 0:
             return 0.0, 0.0
         seconds = (min(t_us, float(self.ends_us[i])) - float(self.starts_us[i])) / US_PER_S
-        return float(self.joules_before[i] + self.watts[i] * seconds), float(self.seconds_before[i] + seconds)
+        # Plain numbers: what is not finite is told as unknown, without numpy's warning.
+        joules = float(self.joules_before[i]) + float(self.watts[i]) * seconds
+        return joules, float(self.seconds_before[i]) + seconds
 
     def energy(self, start_us: float, end_us: float) -> tuple[float, float]:
         """Return the joules between two times and the seconds of it that are known."""
@@ -134,7 +138,7 @@ def clean(t_us: object, values: object) -> ArraySeries:
     t, v = np.asarray(t_us, float), np.asarray(values, float)
     if t.shape != v.shape or t.ndim != 1:
         raise ValueError(f"{v.shape} values do not go with {t.shape} times")
-    good = np.isfinite(v)
+    good = np.isfinite(v) & (np.abs(t) <= MOST_US)
     failed = int(t.size - good.sum())
     t, v = t[good], v[good]
     disordered = int((np.diff(t) < 0).sum())

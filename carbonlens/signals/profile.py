@@ -74,7 +74,7 @@ class Stretches(msgspec.Struct, frozen=True):
             known_us.append(overlap)
             # A whole stretch gives its joules unrounded: counters stay exact.
             joules.append(self.joules[i] * (overlap / (high - low)))
-        return math.fsum(joules), math.fsum(known_us) / US_PER_S
+        return _sum(joules), math.fsum(known_us) / US_PER_S
 
     def levels(self, start_us: float, end_us: float, step_us: float) -> list[float]:
         """Return the power in watts every ``step_us`` from ``start_us``, where it is known."""
@@ -89,6 +89,14 @@ class Stretches(msgspec.Struct, frozen=True):
     def highest_between(self, start_us: float, end_us: float) -> float | None:
         """Return the highest power in a window; ``None`` where nothing is known."""
         return max((self._watts(i) for i in self._between(start_us, end_us)), default=None)
+
+
+def _sum(joules: Sequence[float]) -> float:
+    """Return the exact sum; not a number where it is beyond what a number holds."""
+    try:
+        return math.fsum(joules)
+    except (OverflowError, ValueError):
+        return math.nan
 
 
 def stretches(t_us: Sequence[float], joules: Sequence[float | None]) -> Stretches:

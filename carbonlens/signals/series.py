@@ -1,7 +1,7 @@
 """Series: timed readings made clean, and the periods they were taken at.
 
-A reading that failed (``None`` or not a number) is dropped and counted, never
-taken as zero. Times are microseconds; readings out of order are sorted, and of
+A reading that failed (``None`` or not a number), and one whose time is none, is
+dropped and counted, never taken as zero. Times are microseconds; readings out of order are sorted, and of
 several at one time the last one given stands.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Final
 
 import msgspec
 
@@ -18,12 +19,15 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import US_PER_S
 from carbonlens.signals.profile import Stretches
 
+MOST_US: Final = 2.0**53
+"""Largest time in microseconds: beyond it (285 years) a number no longer tells each of them."""
+
 
 class Dropped(msgspec.Struct, frozen=True, kw_only=True):
     """What had to be left out of a series or put in order.
 
     Attributes:
-        failed: Readings that were missing or not a number.
+        failed: Readings that were missing or not a number, or whose time was not.
         repeated: Readings that bear the same time as a later one.
         disordered: Readings that came earlier than the one before them.
     """
@@ -72,11 +76,14 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
         """
         ends = [min(b, a + gap_us) for a, b in pairwise(self.t_us)]
         ends += [t + gap_us for t in self.t_us[-1:]]
-        return Stretches(
-            tuple(t - shift_us for t in self.t_us),
-            tuple(t - shift_us for t in ends),
-            tuple(w * (b - a) / US_PER_S for w, a, b in zip(self.values, self.t_us, ends, strict=True)),
-        )
+        rows = [
+            (a - shift_us, b - shift_us, w * (b - a) / US_PER_S)
+            for w, a, b in zip(self.values, self.t_us, ends, strict=True)
+        ]
+        # What rounding leaves without a length tells nothing.
+        kept = [row for row in rows if row[0] < row[1]]
+        starts_us, ends_us, joules = (tuple(row[k] for row in kept) for k in range(3))
+        return Stretches(starts_us, ends_us, joules)
 
 
 def clean(t_us: Iterable[float], values: Iterable[float | None]) -> Series:
@@ -90,7 +97,7 @@ def clean(t_us: Iterable[float], values: Iterable[float | None]) -> Series:
         ValueError: If there are not as many values as times.
     """
     pairs = list(zip(t_us, values, strict=True))
-    good = [(t, v) for t, v in pairs if v is not None and math.isfinite(v)]
+    good = [(t, v) for t, v in pairs if v is not None and math.isfinite(v) and abs(t) <= MOST_US]
     disordered = sum(b[0] < a[0] for a, b in pairwise(good))
     latest = dict(sorted(good, key=lambda pair: pair[0]) if disordered else good)
     return Series(

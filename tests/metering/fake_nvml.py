@@ -63,7 +63,7 @@ class FakeGpu:
         self.power = [(0.0, float(power))] if isinstance(power, int | float) else list(power)
         self.lacks = set(lacks)
         self.module = module
-        self.limit_w = 700.0
+        self.limit_w = self.default_limit_w = self.most_limit_w = 700.0
         self.tick_s = 0.1
         self.counted_from = 0.0
         self.fault = None  # code that every call on it gives
@@ -170,6 +170,13 @@ class FakeNvml:
 
     def nvmlDeviceGetPowerManagementLimit(self, handle):
         return round(self._of(handle, "nvmlDeviceGetPowerManagementLimit").limit_w * 1000)
+
+    def nvmlDeviceGetPowerManagementDefaultLimit(self, handle):
+        return round(self._of(handle, "nvmlDeviceGetPowerManagementDefaultLimit").default_limit_w * 1000)
+
+    def nvmlDeviceGetPowerManagementLimitConstraints(self, handle):
+        gpu = self._of(handle, "nvmlDeviceGetPowerManagementLimitConstraints")
+        return [200_000, round(gpu.most_limit_w * 1000)]
 
     def nvmlDeviceGetCudaComputeCapability(self, handle):
         return self._of(handle, "nvmlDeviceGetCudaComputeCapability").capability

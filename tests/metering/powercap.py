@@ -1,5 +1,8 @@
 """A powercap tree as the kernel lays it out, with counters the test turns."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 RANGE_UJ = 262_143_328_850
@@ -23,6 +26,29 @@ class Powercap:
         counter = path / "energy_uj"
         counter.write_text(f"{uj}\n")
         return counter
+
+
+@contextmanager
+def turning(*counters: Path, uj: int = 1000) -> Iterator[None]:
+    """Let counters go on all the time, as those of a machine do."""
+    done = threading.Event()
+    told = dict.fromkeys(counters, 0)
+
+    def turn_all() -> None:
+        while not done.wait(0.005):
+            for counter in counters:
+                told[counter] += uj
+                # In one write: whoever reads meanwhile must not find nothing.
+                with counter.open("r+") as stream:
+                    stream.write(f"{10**9 + told[counter]}\n")
+
+    beside = threading.Thread(target=turn_all, daemon=True)
+    beside.start()
+    try:
+        yield
+    finally:
+        done.set()
+        beside.join()
 
 
 def turn(counter: Path, uj: int) -> None:

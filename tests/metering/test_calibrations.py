@@ -223,6 +223,12 @@ def test_another_driver_is_said(tmp_path):
         b'{"device": "cpu"}',
         msgspec.json.encode(of_cpu(curve(idle_w=200.0))),
         msgspec.json.encode(msgspec.structs.replace(of_cpu(curve()), schema="carbonlens/calibration/9")),
+        *(
+            msgspec.json.encode(msgspec.structs.replace(record, taken_us=taken_us))
+            for taken_us in (-1, 2**62, -(2**62), 4_102_444_800_000_000)
+            for record in (of_cpu(curve()), of_cpu(curve(taken_us=taken_us)))
+        ),
+        msgspec.json.encode(of_cpu(curve())).replace(b'"taken_us":', b'"taken_us":' + b"9" * 30),
     ],
 )
 def test_a_damaged_file_is_a_finding_and_nothing_more(tmp_path, content):

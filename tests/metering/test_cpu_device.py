@@ -120,6 +120,24 @@ def test_a_tdp_of_unknown_threads_changes_nothing():
     assert better_curve(before, TDP, HIDDEN) == before
 
 
+@pytest.mark.parametrize(
+    ("tdp", "mend"),
+    [
+        (Tdp(watts=3000, source="declared", threads=16), "2000 at most"),
+        (Tdp(watts=0, source="declared", threads=16), "one package"),
+    ],
+)
+def test_a_declared_tdp_that_changes_nothing_is_said(tdp, mend):
+    sensor = CpuModelSensor(tdp=tdp)
+    (said,) = (f for f in sensor.notes() if f.code == "CL150")
+    assert mend in said.mend
+    probe = sensor.probe()
+    assert (probe.usable, probe.reason, probe.mend) == (True, said.message, said.mend)
+    assert sensor.info == CpuModelSensor().info
+    usable = CpuModelSensor(tdp=Tdp(watts=65, source="declared", threads=16))
+    assert [f.code for f in usable.notes()] == []
+
+
 def test_the_sensor_carries_both_curves_and_takes_a_declared_tdp():
     assert CpuModelSensor().info.device_curve is not None
     declared = CpuModelSensor(tdp=Tdp(watts=65, source="declared", threads=16)).info

@@ -55,6 +55,33 @@ def test_what_is_no_power_is_never_zero(cell):
     assert parser.refused == 1
 
 
+def test_a_decimal_comma_is_no_rail():
+    """41,9 W would be 41 W of a rail called 9."""
+    told, parser = lines("t_us,watts\n1000000,41,9\n1500000,42,3\n")
+    assert (told, parser.refused, parser.last_refused) == ([], 2, "1500000,42,3")
+    assert lines("0,41,+5\n1,41,1e3\n2,41,.5\n")[0] == []
+    declared = LineParser(["9"])
+    assert declared.feed(b"0,41,9\n0,41,8\n0,41,a\n") == [
+        MeterLine(0.0, 41.0, "9"),
+        MeterLine(0.0, 41.0, "a"),
+    ]
+
+
+def test_0_w_of_a_whole_machine_is_no_power_and_of_one_supply_of_two_it_is():
+    told = LineParser(is_whole=True).feed(b"0,0\n1,0.0\n2,50\n3,0,standby\n")
+    assert told == [MeterLine(2.0, 50.0), MeterLine(3.0, 0.0, "standby")]
+    assert LineParser().feed(b"0,0\n") == [MeterLine(0.0, 0.0)]
+
+
+@pytest.mark.parametrize(("component", "usable"), [("wall", False), ("total", False), ("gpu", True)])
+def test_a_meter_that_tells_0_w_of_all_the_machine_tells_nothing(component, usable):
+    sensor = ExternalSensor(meter(printing("0"), component=component), wait_s=0.5)
+    try:
+        assert sensor.probe().usable is usable
+    finally:
+        sensor.close()
+
+
 def test_a_line_without_end_does_not_fill_the_memory():
     parser = LineParser()
     for _ in range(100):

@@ -195,7 +195,42 @@ def test_firmware_that_hangs_does_not_hold_the_reader(tmp_path):
     patient.close()
 
 
-@given(microwatts=st.integers(min_value=0, max_value=10**10))
+@pytest.mark.parametrize("how", ["machine", "module", "socket", "input"])
+def test_0_w_of_what_runs_this_program_is_no_reading(tmp_path, how):
+    """Firmware that has not filled its meter in would make the run 0 J, known."""
+    if how == "machine":
+        power = acpi(tmp_path, 0, 0) / "power1_average"
+    elif how == "input":
+        folder = hwmon(tmp_path, 1, "ina238")
+        put(folder / "power1_label", "VIN")
+        power = folder / "power1_input"
+        put(power, 0)
+    else:
+        power = grace(tmp_path, 1, f"{'Module' if how == 'module' else 'Grace'} Power Socket 0", 0)
+    sensor = HwmonSensor(tmp_path, how if how in {"machine", "input"} else "grace")
+    with pytest.raises(OSError, match="no power meter"):
+        sensor.read(edge=True)
+    probe = sensor.probe()
+    assert not probe.usable
+    assert "0 W" in probe.reason
+    put(power, 90_000_000)
+    assert sensor.read(edge=True) == pytest.approx((90.0,))
+    assert sensor.probe().usable
+
+
+def test_one_of_two_modules_at_0_w_is_not_the_other_alone(tmp_path):
+    grace(tmp_path, 1, "Module Power Socket 0", 400_000_000)
+    grace(tmp_path, 2, "Module Power Socket 1", 0)
+    with pytest.raises(OSError, match="no power meter"):
+        HwmonSensor(tmp_path, "grace").read(edge=True)
+
+
+def test_a_counter_that_begins_at_0_is_one(tmp_path):
+    intel_gpu(tmp_path, 3, "i915", [0])
+    assert HwmonSensor(tmp_path, "intel_gpu").read(edge=True) == (0.0,)
+
+
+@given(microwatts=st.integers(min_value=1, max_value=10**10))
 def test_microwatts_are_watts(tmp_path_factory, microwatts):
     root = tmp_path_factory.mktemp("hwmon")
     acpi(root, 0, microwatts)

@@ -1,10 +1,15 @@
 """IPMI: the instantaneous watts of a controller, and nothing that only looks like them."""
 
+import os
+import sys
 import threading
 import time
+from contextlib import nullcontext, suppress
 
 import pytest
 
+from carbonlens.metering.host import process_start_ticks
+from carbonlens.metering.process_time import TreeClock, left_out, own_s
 from carbonlens.metering.sensors.ipmi import COMMAND, IpmiSensor, parse_reading, run_program
 
 ANSWER = """
@@ -155,6 +160,52 @@ def test_a_program_that_fails_says_why_and_the_probe_names_one_mend(tmp_path):
 
 def test_a_program_gets_no_terminal_and_its_output_is_returned(tmp_path):
     assert run_program([script(tmp_path / "b", "cat; echo 5\n")]) == "5\n"
+
+
+BURN = f"""{sys.executable} -c "
+import time
+while time.process_time() < 0.2: pass
+print(1)"
+"""
+
+
+@pytest.mark.parametrize("ending", ["", "exit 3\n", "sleep 60\n"], ids=["ends", "fails", "hangs"])
+def test_the_programs_time_is_no_part_of_the_work(tmp_path, ending):
+    """Ipmitool is asked once a second: its time would be the work's."""
+    clock = TreeClock()
+    program = script(tmp_path / "burn", BURN + ending)
+    before, used = clock.read(), own_s()
+    with nullcontext() if not ending else pytest.raises(OSError, match=r"failed|no answer"):
+        run_program([program], timeout_s=1.5)
+    assert clock.read() - before - (own_s() - used) < 0.1
+    assert left_out() == frozenset()
+
+
+def test_a_program_whose_end_somebody_else_waited_for_tells_what_it_printed(tmp_path):
+    """The reaper of ``run`` may be quicker."""
+    reaped = threading.Event()
+
+    def reap():
+        while not reaped.is_set():
+            for pid in left_out():
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+
+    reaper = threading.Thread(target=reap, daemon=True)
+    reaper.start()
+    try:
+        assert [run_program([script(tmp_path / "c", "echo 5\n")]) for _ in range(5)] == ["5\n"] * 5
+    finally:
+        reaped.set()
+        reaper.join(5)
+
+
+def test_what_a_program_that_hangs_has_started_ends_with_it(tmp_path):
+    mark = tmp_path / "pid"
+    with pytest.raises(TimeoutError, match=r"no answer in 0\.5 s"):
+        run_program([script(tmp_path / "d", f"sleep 60 & echo $! > {mark}; wait\n")], timeout_s=0.5)
+    time.sleep(0.1)
+    assert process_start_ticks(int(mark.read_text())) is None
 
 
 def test_a_deactivated_controller_is_sent_to_redfish():

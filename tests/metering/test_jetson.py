@@ -159,6 +159,24 @@ def test_noise_below_nothing_is_nothing_and_more_is_a_fault(tmp_path):
     assert JetsonSensor(tmp_path).read(edge=True)[1:] == (0.0, None)
 
 
+def test_a_module_that_reads_0_w_reads_nothing_and_a_part_may_sleep(tmp_path):
+    folder = orin_nx(tmp_path / "input")
+    put(folder / "curr2_input", 0)
+    assert JetsonSensor(tmp_path / "input").read(edge=True)[1] == 0.0
+    put(folder / "curr1_input", 0)
+    with pytest.raises(OSError, match="0 W"):
+        JetsonSensor(tmp_path / "input").read(edge=True)
+    assert not JetsonSensor(tmp_path / "input").probe().usable
+    summed = agx_orin(tmp_path / "summed")
+    put(summed / "curr1_input", 0)
+    assert JetsonSensor(tmp_path / "summed").read(edge=True)[0] == 0.0
+    for chip_folder in summed.parent.parent.parent.glob("*/hwmon/hwmon*"):
+        for current in chip_folder.glob("curr*_input"):
+            put(current, 0)
+    with pytest.raises(OSError, match="0 W"):
+        JetsonSensor(tmp_path / "summed").read(edge=True)
+
+
 def test_a_module_without_its_input_rail_is_not_used(tmp_path):
     folder = orin_nx(tmp_path)
     (folder / "in1_label").unlink()

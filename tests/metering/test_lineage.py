@@ -158,3 +158,19 @@ def test_a_run_that_another_thread_closes_leaves_what_is_around_it(lineage):
     assert lineage.parent() == OUTER
     lineage.leave(OUTER)
     assert lineage.parent() is None
+
+
+@apart
+def test_a_run_that_outlives_what_encloses_it_is_part_of_what_is_around_that(lineage):
+    os.environ[VARIABLE] = "01a21f7d-66a9-73bb-b1ee-43cbbb5813c7"
+    around = lineage.parent()
+    lineage.enter(OUTER, around)
+    lineage.enter(INNER, OUTER)
+    lineage.enter(OTHER, INNER)
+    assert lineage.leave(OUTER)  # both sides say it
+    assert lineage.parent_of(INNER) == around
+    assert lineage.parent_of(OTHER) == INNER
+    assert not lineage.leave(OTHER)
+    assert lineage.leave(INNER)
+    assert lineage.parent_of(INNER) is None
+    os.environ.pop(VARIABLE)

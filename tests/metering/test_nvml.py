@@ -5,6 +5,7 @@ import pytest
 from carbonlens.domain.nvml_fields import power_usage_meaning
 from carbonlens.metering.devices.nvidia import VisibleGpus
 from carbonlens.metering.patience import PatientSensor
+from carbonlens.metering.sealing import Sample, seal
 from carbonlens.metering.sensors import Sensor
 from carbonlens.metering.sensors.nvml import NvmlAverageSensor, NvmlEnergySensor, NvmlPowerSensor, rest_s
 from carbonlens.metering.sensors.nvml_library import Nvml, NvmlError
@@ -120,6 +121,42 @@ def test_an_unknown_architecture_is_taken_as_the_wider_mean(root):
     assert power_usage_meaning(None) is None
     assert not probed(NvmlPowerSensor, api, root)[1].usable
     assert probed(NvmlAverageSensor, api, root)[1].usable
+
+
+CONSTRAINTS = "nvmlDeviceGetPowerManagementLimitConstraints"
+DEFAULT_LIMIT = "nvmlDeviceGetPowerManagementDefaultLimit"
+
+
+@pytest.mark.parametrize("sensor_class", [NvmlEnergySensor, NvmlPowerSensor])
+@pytest.mark.parametrize(
+    "lacks", [(), (CONSTRAINTS,), (DEFAULT_LIMIT,)], ids=["all", "no bound", "no default"]
+)
+def test_a_cap_that_is_raised_while_a_run_goes_on_costs_no_reading(root, sensor_class, lacks):
+    """Capped at 200 W at the first look, at 700 W later: 650 W are no fault."""
+    gpu = FakeGpu(A, [(0.0, 190.0), (1002.0, 650.0)], lacks=lacks)
+    gpu.limit_w = 200.0
+    api = FakeNvml(gpu)
+    sensor, probe = probed(sensor_class, api, root)
+    assert probe.usable
+    samples = [Sample(t_us=0, values=(sensor.read(edge=True),))]
+    gpu.limit_w = 700.0
+    for k in range(1, 101):
+        api.clock.pass_(0.1)
+        samples.append(Sample(t_us=100_000 * k, values=(sensor.read(edge=True),)))
+    sealed = seal([sensor.info], samples, start_us=0, window_us=10_000_000)
+    assert "CL130" not in [f.code for f in sealed.findings]
+    (reading,) = sealed.readings
+    assert float(reading.energy_j) == pytest.approx(2 * 190 + 8 * 650, rel=0.02)
+
+
+def test_a_board_that_tells_only_the_limit_in_force_is_rated_by_it(root):
+    gpu = FakeGpu(A, 100.0, lacks=(CONSTRAINTS, DEFAULT_LIMIT))
+    gpu.limit_w = 300.0
+    (found,) = seen(FakeNvml(gpu), root).look().gpus
+    assert found.rated_w == 300.0
+    none = ("nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit")
+    (found,) = seen(FakeNvml(FakeGpu(A, 100.0, lacks=(CONSTRAINTS, DEFAULT_LIMIT, *none))), root).look().gpus
+    assert found.rated_w is None
 
 
 def test_a_reading_of_nothing_is_no_power(root):

@@ -194,7 +194,8 @@ def test_a_real_stream_is_read_end_to_end():
 def test_its_width_is_a_models_as_apple_calls_the_figures_estimates():
     sensor = PowermetricsSensor(package_only=False)
     info = sensor.info
-    assert math.exp(Z_95 * info.gain_sigma) == pytest.approx(1.8)
+    # Grade and width belong together (DESIGN law 2).
+    assert (info.grade, math.exp(Z_95 * info.gain_sigma)) == ("D", pytest.approx(1.8))
     assert "estimates" in info.method
     assert [c.component for c in info.channels] == ["cpu", "gpu", "npu"]
     assert (info.boundary, info.whole_machine) == ("device", True)

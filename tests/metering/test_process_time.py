@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from carbonlens.metering import process_time
-from carbonlens.metering.process_time import TreeClock, children, living_descendants_s, process_cpu_s
+from carbonlens.metering.process_time import TreeClock, _descendants, children, process_at
 from carbonlens.metering.sensors.stream import Program
 from tests.metering.processes import BURN, burn
 
@@ -53,11 +53,11 @@ def test_a_living_child_is_counted_and_only_for_the_window():
 def test_a_dead_child_nobody_waited_for_is_counted():
     child = subprocess.Popen([sys.executable, "-c", BURN.format(0.2)])
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    assert process_cpu_s(child.pid) >= 0.18
+    assert process_at(child.pid).used_s >= 0.18
     assert child.pid in children(os.getpid())
-    assert living_descendants_s(os.getpid()) >= 0.18
+    assert TreeClock(include_self=False).read() >= 0.18
     child.wait()
-    assert process_cpu_s(child.pid) is None
+    assert process_at(child.pid) is None
 
 
 def test_grandchildren_are_found():
@@ -66,7 +66,7 @@ def test_grandchildren_are_found():
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as child:
         assert child.stdout.readline() == "done\n"
-        assert living_descendants_s(os.getpid()) >= 0.28
+        assert TreeClock(include_self=False).read() >= 0.28
         child.communicate("\n", timeout=10)
 
 
@@ -99,12 +99,12 @@ def test_without_the_kernels_lists_parents_are_looked_up(tmp_path):
     fake_process(tmp_path, 13, 99, (500, 0, 0, 0))
     tick = 1 / os.sysconf("SC_CLK_TCK")
     assert children(10, tmp_path) == [11]
-    assert living_descendants_s(10, tmp_path) == pytest.approx(210 * tick)
+    assert sum(p.used_s for p in _descendants(10, tmp_path).values()) == pytest.approx(210 * tick)
 
 
 def test_a_process_that_is_gone_has_no_children_and_no_time():
     assert children(2**22 + 1) == []
-    assert process_cpu_s(2**22 + 1) is None
+    assert process_at(2**22 + 1) is None
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,17 @@
 
 import os
 import time
+import zlib
 from concurrent.futures import ProcessPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering.deposit import is_recorded
-from carbonlens.metering.host import process_start_ticks, this_host
+from carbonlens.metering.host import place_of_pids, process_start_ticks
 from carbonlens.metering.journal import Facts
 from carbonlens.metering.recovery import BESIDE_BYTES, SILENT_S, recover, recover_beside
 from carbonlens.metering.sensors.cpu_model import this_curve
@@ -133,14 +135,14 @@ def test_an_unwritable_ledger_sends_the_run_to_the_state_folder(folder, tmp_path
 
 def test_a_claim_whose_holder_died_is_taken_over(folder, ledger):
     _, path = orphan(folder, ledger)
-    path.rename(path.with_name(f"{path.name}.claim-{os.getpid()}-1-{this_host().host_id}"))
+    path.rename(path.with_name(f"{path.name}.claim-{os.getpid()}-1-{place_of_pids()}"))
     assert len(recover(folder).recovered) == 1
     assert list(folder.iterdir()) == []
 
 
 def test_a_claim_whose_holder_lives_is_respected(folder, ledger):
     _, path = orphan(folder, ledger)
-    mine = f"{os.getpid()}-{process_start_ticks(os.getpid())}-{this_host().host_id}"
+    mine = f"{os.getpid()}-{process_start_ticks(os.getpid())}-{place_of_pids()}"
     path.rename(path.with_name(f"{path.name}.claim-{mine}"))
     assert recover(folder).recovered == ()
 
@@ -207,6 +209,53 @@ def test_a_journal_of_another_version_is_left_to_its_own(folder, ledger):
     assert (found.recovered, found.running, found.damaged) == ((), (), ())
     assert found.foreign == (path,)
     assert path.exists()
+
+
+def test_what_was_too_dear_to_look_up_beside_the_work_is_put_in_at_recovery(folder, ledger):
+    def twice(info):
+        curve = info.curve
+        better = (
+            msgspec.structs.replace(curve, full_w_per_thread=2 * curve.full_w_per_thread) if curve else curve
+        )
+        return msgspec.structs.replace(info, curve=better)
+
+    orphan(folder, ledger)
+    (plain,) = recover(folder).recovered
+    orphan(folder, ledger)
+    (better,) = recover(folder, better=twice).recovered
+    assert better.run.energy[0].energy_j > plain.run.energy[0].energy_j
+
+
+NEWER = [
+    b'{"type":"header","version":2,"runs":[]}',
+    b'{"type":"header","version":2}',
+    b'{"kind":"header","version":"2.1","writer":null,"run":{"id":7}}',
+]
+
+
+@pytest.mark.parametrize("body", NEWER)
+@pytest.mark.parametrize("framed", [True, False])
+def test_a_journal_whose_header_took_another_shape_is_left_to_its_own(folder, ledger, body, framed):
+    path = folder / "0.jsonl"
+    folder.mkdir(parents=True, exist_ok=True)
+    line = b'{"crc":"%08x","line":%b}' % (zlib.crc32(body), body) if framed else body
+    path.write_bytes(line + b"\n\n" + line + b"\n\n{}\n")
+    make_silent(path)
+    found = recover(folder)
+    assert (found.recovered, found.running, found.damaged, found.foreign) == ((), (), (), (path,))
+    assert path.exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\0" * 90, b"[]\n1\n", b'{"crc":"00000000","line":{"version":2}}\n']
+)
+def test_a_journal_that_says_no_version_is_damaged(folder, content):
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "0.jsonl"
+    path.write_bytes(content)
+    make_silent(path)
+    found = recover(folder)
+    assert ([p.name for p in found.damaged], found.foreign) == (["0.jsonl"], ())
 
 
 def test_what_is_no_regular_file_is_left_alone(folder, ledger):

@@ -147,6 +147,7 @@ def test_parts_are_not_added_and_do_not_stand_in_for_the_whole():
         (302, "HTTP 302"),
         (b"<html>", "not JSON"),
         (b"[1]", "not a JSON object"),
+        (b'{"PowerWatts": {"Reading": ' + b"9" * 401 + b"}}", "tells no power"),
         ({"Power": link("http://elsewhere.invalid/Power")}, "another machine"),
         ({}, "tells no power"),
     ],
@@ -168,6 +169,8 @@ def test_the_account_is_not_sent_on_to_another_address(server):
     ("url", "reason"),
     [
         ("", "no address"),
+        ("https://[", "no address"),
+        ("https://bmc.example:port/redfish", "no address"),
         ("http://bmc.example/redfish/v1/Chassis/1", "in the clear"),
         (f"https://reader:{SECRET}@bmc.example/redfish/v1/Chassis/1", "holds an account"),
     ],

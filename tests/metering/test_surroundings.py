@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from carbonlens.metering import accelerators
-from carbonlens.metering.host import new_run_id, process_start_ticks, this_host
+from carbonlens.metering.host import host_of, new_run_id, process_start_ticks, this_host
 from carbonlens.metering.job import Job, launched_by, this_job
 from carbonlens.metering.records import new_run
 
@@ -49,7 +49,19 @@ def test_accelerators_that_the_work_can_reach(tmp_path, paths, visible, found):
             Job(job_id="abc", attempt=2, rank=5),
         ),
         ({"TORCHELASTIC_RUN_ID": "none", "RANK": "5"}, Job()),
-        ({"SLURM_PROCID": "x", "SLURM_RESTART_COUNT": ""}, Job()),
+        ({"SLURM_PROCID": "x", "SLURM_RESTART_COUNT": ""}, Job(impossible=("SLURM_PROCID",))),
+        ({"SLURM_PROCID": "", "SLURM_RESTART_COUNT": ""}, Job()),
+        ({"RANK": "5", "WORLD_SIZE": "2"}, Job(impossible=("RANK",))),
+        ({"RANK": "1" + "0" * 20, "WORLD_SIZE": "2"}, Job(impossible=("RANK",))),
+        ({"SLURM_JOB_ID": "42", "SLURM_PROCID": "9" * 12}, Job(job_id="42", impossible=("SLURM_PROCID",))),
+        (
+            {"SLURM_JOB_ID": "42", "SLURM_RESTART_COUNT": "9" * 5000},
+            Job(job_id="42", impossible=("SLURM_RESTART_COUNT",)),
+        ),
+        (
+            {"TORCHELASTIC_RUN_ID": "a", "TORCHELASTIC_RESTART_COUNT": "-1", "RANK": "0", "WORLD_SIZE": "0"},
+            Job(job_id="a", impossible=("RANK", "TORCHELASTIC_RESTART_COUNT")),
+        ),
         # torchrun inside SLURM: the step has one task, torchrun's ranks count.
         (
             {"SLURM_JOB_ID": "42", "SLURM_PROCID": "0", "RANK": "3", "WORLD_SIZE": "4"},
@@ -128,6 +140,21 @@ def test_host_ids_are_hashes_the_same_in_every_process():
     assert len(host.host_id) == len(host.machine) == 32
     name = os.uname().nodename
     assert name not in (host.host_id, host.machine)
+
+
+def test_containers_of_one_kernel_are_one_host(tmp_path):
+    """Their images bring machine ids of their own; the boot id is the kernel's."""
+    (tmp_path / "boot_id").write_text("5e5c9a3e-0d8b-4f0e-9a39-5f0a4b7f5a10\n")
+    hosts = []
+    for image in ("0" * 32, "1" * 32, ""):
+        (tmp_path / "machine-id").write_text(image)
+        hosts.append(host_of([tmp_path / "machine-id"], tmp_path / "boot_id"))
+    assert len({h.host_id for h in hosts}) == 1
+    assert len({h.machine for h in hosts}) == 3
+    (tmp_path / "boot_id").write_text("c0ffee00-0d8b-4f0e-9a39-5f0a4b7f5a10\n")
+    assert host_of([tmp_path / "machine-id"], tmp_path / "boot_id").host_id != hosts[-1].host_id
+    without = [host_of([tmp_path / n], tmp_path / "none").host_id for n in ("machine-id", "other")]
+    assert hosts[0].host_id not in without
 
 
 def test_a_process_is_named_by_its_start():

@@ -45,7 +45,7 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         uuid: ``GPU-...``, also of a GPU of which the work has an instance.
         name: Of the product.
-        rated_w: Power limit in force.
+        rated_w: Highest power limit that can be set.
         compute_capability: Of its architecture.
         divided: Whether MIG is on.
         part: The work's share by size of a divided GPU; ``None`` for a whole one, and

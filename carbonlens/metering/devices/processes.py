@@ -7,6 +7,7 @@ running. It tells who used a GPU, not what that took.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,7 +15,7 @@ from typing import Final, NamedTuple
 from carbonlens.metering.childless import is_childless
 from carbonlens.metering.devices.nvidia import Gpu
 from carbonlens.metering.host import this_host
-from carbonlens.metering.process_time import children
+from carbonlens.metering.process_time import children, process_at
 from carbonlens.metering.sensors.nvml_library import NOT_SUPPORTED, Busy, Handle, Nvml, NvmlError
 
 INITIAL_NAMESPACE: Final = "pid:[4026531836]"
@@ -25,6 +26,9 @@ _PROC: Final = Path("/proc")
 _PERCENT: Final = 0.01
 _US: Final = 1e-6
 _ALL_OF_IT: Final = 0.99
+_TOLD_LATE_S: Final = 5.0
+"""The driver tells of a process after its end; a number is given anew when all others were."""
+
 _LEAST_APART_S: Final = 0.1
 """Performance samples closer together say nothing (the counters move in ticks)."""
 
@@ -37,19 +41,30 @@ class Used(NamedTuple):
 
 
 class OwnProcesses:
-    """The processes of the work: this one, its descendants, and those that have ended.
+    """The processes of the work: this one, its descendants, and those that ended a moment ago.
+
+    Of these the driver may still tell something. Later their numbers are given to others.
 
     Args:
         pid: The root of the tree; this process by default.
         proc: The process file system.
         namespace: Its pid namespace, as ``/proc/self/ns/pid`` names it.
+        clock: Seconds of a monotonic clock.
     """
 
-    def __init__(self, pid: int | None = None, proc: Path = _PROC, namespace: str | None = None) -> None:
+    def __init__(
+        self,
+        pid: int | None = None,
+        proc: Path = _PROC,
+        namespace: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Start with the root alone."""
+        self._clock = clock
         self._root = os.getpid() if pid is None else pid
         self._proc = proc
-        self._seen = {self._root}
+        self._living: dict[int, bytes | None] = {self._root: None}
+        self._ended: dict[int, float] = {}
         self._confirmed = (this_host().pid_namespace if namespace is None else namespace) == INITIAL_NAMESPACE
 
     @property
@@ -59,19 +74,38 @@ class OwnProcesses:
 
     @property
     def seen(self) -> frozenset[int]:
-        """Numbers of all processes that are or were in the tree at a look."""
-        return frozenset(self._seen)
+        """Numbers of the processes in the tree at the last look, and of those that had just ended."""
+        return frozenset((*self._ended, *self._living))
 
     def look(self) -> None:
-        """Walk the tree."""
-        if self._root == os.getpid() and len(self._seen) == 1 and self._proc == _PROC and is_childless():
+        """Walk the tree, and forget who ended a while ago."""
+        now_s = self._clock()
+        self._ended = {pid: since_s for pid, since_s in self._ended.items() if now_s - since_s < _TOLD_LATE_S}
+        alone = len(self._living) == 1
+        if self._root == os.getpid() and alone and self._proc == _PROC and is_childless():
             return
-        waiting = list(self._seen)
+        self._ended |= dict.fromkeys(self._gone(), now_s)
+        waiting = list(self._living)
         while waiting:
             for child in children(waiting.pop(), self._proc):
-                if child not in self._seen:
-                    self._seen.add(child)
-                    waiting.append(child)
+                if child not in self._living:
+                    process = process_at(child, self._proc)
+                    if process is not None:
+                        self._living[child] = process.start
+                        self._ended.pop(child, None)
+                        waiting.append(child)
+
+    def _gone(self) -> list[int]:
+        """Take out the processes that are gone; return the numbers that nobody else has by now."""
+        free = []
+        for pid, start in tuple(self._living.items()):
+            process = process_at(pid, self._proc) if pid != self._root else None
+            if pid == self._root or (process is not None and process.start == start):
+                continue
+            del self._living[pid]
+            if process is None:
+                free.append(pid)
+        return free
 
     def are_named_in(self, pids: Iterable[int]) -> bool:
         """Tell whether the driver's process numbers mean the same here.
@@ -83,7 +117,7 @@ class OwnProcesses:
             pids: Numbers the driver gives.
         """
         if not self._confirmed:
-            self._confirmed = not self._seen.isdisjoint(pids)
+            self._confirmed = not self.seen.isdisjoint(pids)
         return self._confirmed
 
 

@@ -4,8 +4,9 @@ Pure: what the node has and the variables go in, places of devices come out. The
 are CUDA's own (CUDA C++ Programming Guide, "CUDA Environment Variables", and what
 CUDA and PyTorch do with broken lists): the first entry that names nothing ends the
 list, an entry named twice leaves no device at all, and a UUID may be shortened as
-long as it names one device. Where a variable cannot be followed, more is measured
-rather than less, and a Finding says so.
+long as it names one device. Of several MIG instances a process is shown the first
+(NVIDIA Multi-Instance GPU User Guide, "CUDA Device Enumeration"). Where a variable
+cannot be followed, more is measured rather than less, and a Finding says so.
 """
 
 from __future__ import annotations
@@ -31,8 +32,13 @@ VARIABLES: Final = (CUDA, ORDER, CONTAINER, *ALLOTTED)
 """All variables on which ``visible`` depends."""
 
 _NUMBER: Final = re.compile(r"\+?([0-9]+)")  # as strtoul reads: what follows the digits is ignored
+_TEXT_LENGTH: Final = 40
 _MOST_DIGITS: Final = 9
 """A number of more digits is no device's."""
+
+_RANGE: Final = re.compile(r"([0-9]{1,4})-([0-9]{1,4})")
+_CDI: Final = "nvidia.com/gpu="
+"""Beginning of a device's name in the Container Device Interface."""
 
 _OLD_MIG: Final = re.compile(r"MIG-(GPU-[^/]+)/([0-9]{1,9})/([0-9]{1,9})", re.IGNORECASE)
 
@@ -101,6 +107,8 @@ def visible(environ: Mapping[str, str], devices: Sequence[Device]) -> Visibility
     text = environ.get(CUDA)
     chosen = picks(text, inside)
     notes += _names_nothing(text, chosen, inside)
+    chosen, more = _one_instance(text, chosen, inside)
+    notes += more
     notes += _order_unknown(environ, text, chosen, inside)
     return Visibility(
         picks=tuple(Pick(limits[p.device], p.instance) for p in chosen),
@@ -153,30 +161,44 @@ def amd_visible(environ: Mapping[str, str], uuids: Sequence[str]) -> tuple[int, 
 def _limits(environ: Mapping[str, str], devices: Sequence[Device]) -> tuple[list[int], list[Finding]]:
     """Return the places of what a container or a scheduler allots, and what is said of it."""
     everything = list(range(len(devices)))
-    by_container = _allotted(environ.get(CONTAINER, "all"), devices, by_minor=False)
-    if by_container is not None:
-        return by_container, [_narrowed(CONTAINER, len(by_container), len(devices))]
-    if CUDA in environ:
-        return everything, []
-    for name in ALLOTTED:
-        if name in environ:
-            place = _allotted(environ[name], devices, by_minor=name.startswith("SLURM"))
-            if place is not None:
-                return place, [_narrowed(name, len(place), len(devices))]
-            break
-    return everything, []
+    scheduler = next((name for name in ALLOTTED if name in environ), None) if CUDA not in environ else None
+    notes: list[Finding] = []
+    for name in filter(None, (CONTAINER if CONTAINER in environ else None, scheduler)):
+        entries = _expanded(environ[name])
+        if not _limits_something(entries, devices):
+            continue
+        places = _allotted(entries, devices, by_minor=name.startswith("SLURM"))
+        if places is not None:
+            return places, [*notes, _narrowed(name, len(places), len(devices))]
+        if CUDA not in environ:
+            notes.append(_not_followed(name, environ[name], len(devices)))
+    return everything, notes
 
 
-def _allotted(text: str, devices: Sequence[Device], *, by_minor: bool) -> list[int] | None:
-    """Return the places a list of allotted devices names; ``None`` when it limits nothing here.
+def _expanded(text: str) -> list[str]:
+    """Return the entries of a list of allotted devices, without ranges and without a kind's name."""
+    found: list[str] = []
+    for entry in _entries(text):
+        spread = _RANGE.fullmatch(entry)
+        if spread is None or int(spread[2]) < int(spread[1]):
+            found.append(entry.removeprefix(_CDI))
+        else:
+            found += map(str, range(int(spread[1]), int(spread[2]) + 1))
+    return found or [""]
+
+
+def _limits_something(entries: Sequence[str], devices: Sequence[Device]) -> bool:
+    """Tell whether a list of allotted devices names fewer than can be reached.
 
     Such a list counts the host's devices. A container or a cgroup that was limited by it
     shows fewer, numbered anew: as many as it names, or less, are all meant. ``none`` and
     ``void`` only say that a container's runtime added none; what can be opened counts.
     """
-    entries = _entries(text)
-    if entries[0].lower() in {"", "all", "none", "void"} or len(entries) >= len(devices):
-        return None
+    return entries[0].lower() not in {"", "all", "none", "void"} and len(entries) < len(devices)
+
+
+def _allotted(entries: Sequence[str], devices: Sequence[Device], *, by_minor: bool) -> list[int] | None:
+    """Return the places a list of allotted devices names; ``None`` when it cannot be followed."""
     found: list[int] = []
     for entry in entries:
         place = _allotted_place(entry, devices, by_minor=by_minor)
@@ -267,6 +289,29 @@ def _names_nothing(text: str | None, chosen: Sequence[Pick], devices: Sequence[D
     ]
 
 
+def _one_instance(
+    text: str | None, chosen: Sequence[Pick], devices: Sequence[Device]
+) -> tuple[tuple[Pick, ...], list[Finding]]:
+    """Return what CUDA shows a process of a list that begins with a MIG instance: that one alone."""
+    first = _entries(text)[0] if text is not None else ""
+    if not chosen or not first.upper().startswith("MIG-"):
+        return tuple(chosen), []
+    shown = tuple(chosen[: len(_named(first, devices))])
+    left = len(chosen) - len(shown)
+    if not left:
+        return shown, []
+    return shown, [
+        Finding(
+            code="CL137",
+            severity="warning",
+            message=f"{CUDA} names {counted(left, 'GPU or MIG instance', 'GPUs or MIG instances')} after the "
+            "first MIG instance: CUDA shows a process the first alone, and that is measured",
+            mend=f"measure each process by itself, each with its own instance in {CUDA}",
+            subject="energy.gpu",
+        )
+    ]
+
+
 def _order_unknown(
     environ: Mapping[str, str], text: str | None, chosen: Sequence[Pick], devices: Sequence[Device]
 ) -> list[Finding]:
@@ -286,6 +331,18 @@ def _order_unknown(
             subject="energy.gpu",
         )
     ]
+
+
+def _not_followed(name: str, text: str, of: int) -> Finding:
+    shown = text if len(text) <= _TEXT_LENGTH else f"{text[:_TEXT_LENGTH]}..."
+    return Finding(
+        code="CL138",
+        severity="warning",
+        message=f"{name}={shown!r} does not tell which of {counted(of, 'GPU')} are the work's: all that can "
+        "be reached are measured",
+        mend=f"name the GPUs of the work in {CUDA} (nvidia-smi -L lists them)",
+        subject="energy.gpu",
+    )
 
 
 def _narrowed(name: str, kept: int, of: int) -> Finding:

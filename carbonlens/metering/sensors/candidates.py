@@ -129,7 +129,7 @@ def _counters(place: Place, *, everywhere: bool) -> Iterator[Sensor]:
 
         yield RaplSensor(powercap)
     if everywhere or shows_nvidia(place.root):
-        from carbonlens.metering.sensors.nvml_summary import nvidia_sensors
+        from carbonlens.metering.sensors.nvml_sensors import nvidia_sensors
 
         yield from nvidia_sensors(place.nvidia())
     if everywhere or shows_amd(place.root):

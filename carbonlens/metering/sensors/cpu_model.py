@@ -37,6 +37,7 @@ class CpuModelSensor:
         self._group = GroupWatch(self._clock)
         info = _info(curve or this_curve(), this_device_curve())
         self._info = info if tdp is None else cpu_device.better_curve(info, tdp)
+        self._unusable = None if tdp is None else cpu_device.unusable_tdp(tdp)
 
     @property
     def info(self) -> SensorInfo:
@@ -44,15 +45,17 @@ class CpuModelSensor:
         return self._info
 
     def probe(self) -> Probe:
-        """Name the family that was recognised, or say that none was."""
+        """Name the family that was recognised, or say that none was, or why a declared TDP is no use."""
         curve = self._info.curve or this_curve()
+        if self._unusable is not None:
+            found = curve.family if curve.known else "CPU time"
+            return Probe(usable=True, found=found, reason=self._unusable.message, mend=self._unusable.mend)
         if curve.known:
             return Probe(usable=True, found=f"{curve.family}, {curve.n} published servers")
         return Probe(
             usable=True,
             found="CPU time",
             reason="this CPU family is not in the table; the average over all servers is used",
-            mend="measure idle and full power once: carbonlens calibrate cpu",
         )
 
     def read(self, *, edge: bool) -> tuple[float | None, ...]:
@@ -61,8 +64,8 @@ class CpuModelSensor:
         return (tree_s + (self._group.missed_s(tree_s) if edge else 0.0),)
 
     def notes(self) -> tuple[Finding, ...]:
-        """Return what must be said of processes that left the tree."""
-        return self._group.notes()
+        """Return what must be said of processes that left the tree, and of a TDP that is no use."""
+        return (*(() if self._unusable is None else (self._unusable,)), *self._group.notes())
 
     def close(self) -> None:
         """Nothing is held open."""

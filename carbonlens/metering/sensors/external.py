@@ -63,7 +63,7 @@ class ExternalSensor:
         self._wait_s = wait_s
         self._clock = clock
         self._source = _source(meter, tied=tied)
-        self._parser = LineParser()
+        self._parser = _parser(meter)
         self._counters = {rail: HoldCounter(meter.period_s) for rail in meter.rails or (None,)}
         self._lock = threading.Lock()
         self._pump: Pump | None = None
@@ -229,7 +229,7 @@ def collect(
         MeasurementError: If the meter cannot be started, tells nothing, or its clock
             does not go like this machine's.
     """
-    parser, told = LineParser(), list[tuple[MeterLine, float]]()
+    parser, told = _parser(meter), list[tuple[MeterLine, float]]()
 
     def feed(data: bytes) -> None:
         arrived_s = clock()
@@ -299,6 +299,10 @@ def _told_by(counter: HoldCounter, now_s: float) -> float | None:
         return VOID
     told_j = counter.tell(now_s)
     return None if told_j is None else ABOVE_J + told_j
+
+
+def _parser(meter: ExternalMeter) -> LineParser:
+    return LineParser(meter.rails, is_whole=meter.component in {"wall", "total"})
 
 
 def _source(meter: ExternalMeter, *, tied: bool = False) -> Program | Followed:

@@ -12,6 +12,9 @@ because a rail of unknown place may lie inside another. One sensor a group:
   kernel documentation, ABI/testing/sysfs-driver-intel-i915-hwmon and -xe-hwmon).
 - ``input``: INA monitors of a board, only where the label says it is the board's input.
 
+0 W is no power of a module, socket or board that runs this program: firmware has not
+filled the field in, and the reading is none.
+
 ``power{n}_average`` and ``power{n}_input`` are in microwatts, ``energy{n}_input`` in
 microjoules (kernel documentation, hwmon/sysfs-interface).
 """
@@ -144,6 +147,7 @@ class HwmonSensor:
                 mend=_driver_mend(self._root),
             )
         found = ", ".join(m.device for m in self._meters) + (f"; not used: {left_out}" if left_out else "")
+        kindred = _GROUPS[self._group]
         for meter in self._meters:
             for file in meter.files:
                 fault = why_unreadable(file)
@@ -152,6 +156,12 @@ class HwmonSensor:
                     files = [f for m in self._meters for f in m.files]
                     mend = readable_mend(self._root, *files) if denied else None
                     return Probe(usable=False, found=found, reason=fault, mend=mend)
+            if kindred.unit == "W" and _value(meter, 1) is None:
+                return Probe(
+                    usable=False,
+                    found=found,
+                    reason=f"{meter.device} reads 0 W: its firmware has not filled it in",
+                )
         return Probe(usable=True, found=f"{found}; tested on recordings")
 
     def read(self, *, edge: bool) -> tuple[float | None, ...]:
@@ -161,7 +171,9 @@ class HwmonSensor:
             OSError: If none can be read.
         """
         del edge
-        values = tuple(_value(meter) for meter in self._meters)
+        # A counter may begin at 0; power is 0 of nothing that runs.
+        least = 0 if self.info.unit == "J" else 1
+        values = tuple(_value(meter, least) for meter in self._meters)
         if not values or all(v is None for v in values):
             raise OSError("no power meter of hwmon could be read")
         return values
@@ -321,12 +333,17 @@ def _address(folder: Path) -> str:
         return folder.name
 
 
-def _value(meter: _Meter) -> float | None:
-    """Return the sum over a meter's files in watts or joules; ``None`` unless all tell."""
+def _value(meter: _Meter, least: int) -> float | None:
+    """Return the sum over a meter's files in watts or joules; ``None`` unless all tell it.
+
+    Args:
+        meter: Whose files.
+        least: What each file tells at least, in millionths.
+    """
     total = 0
     for file in meter.files:
         value = number(file)
-        if value is None or value < 0:
+        if value is None or value < least:
             return None
         total += value
     return total * _MICRO

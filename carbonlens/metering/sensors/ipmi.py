@@ -8,14 +8,19 @@ short a sampling period is printed.
 from __future__ import annotations
 
 import math
+import os
 import re
+import select
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from carbonlens.domain.grades import COUNTER_GAIN_95
 from carbonlens.domain.units import Z_95
+from carbonlens.metering.process_time import leave_out, wait_left_out
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
 from carbonlens.metering.sensors.poll import PERIOD_S, Poll
 
@@ -25,6 +30,8 @@ TIMEOUT_S: Final = 5.0
 _READING: Final = re.compile(r"Instantaneous power reading:\s*([\d.]+)\s*Watts", re.IGNORECASE)
 _STATE: Final = re.compile(r"Power reading state is:\s*(\w+)", re.IGNORECASE)
 _TEXT_LENGTH: Final = 120
+_CHUNK: Final = 65536
+_WAIT_STEP_S: Final = 0.005
 
 Runner = Callable[[Sequence[str]], str]
 """Runs a program and returns what it printed; raises OSError if it fails."""
@@ -47,27 +54,59 @@ def parse_reading(text: str) -> float | None:
     return watts if math.isfinite(watts) and watts > 0 else None
 
 
-def run_program(command: Sequence[str]) -> str:
-    """Run a program with a time limit and return what it printed.
+def run_program(command: Sequence[str], timeout_s: float = TIMEOUT_S) -> str:
+    """Run a program with a time limit and return what it printed. Its CPU time is no part of the work.
+
+    Args:
+        command: Program and arguments; no shell reads them.
+        timeout_s: It and what it started are killed after that time.
 
     Raises:
-        OSError: If it cannot be started, fails, or takes longer than ``TIMEOUT_S``.
+        OSError: If it cannot be started, fails, or takes longer.
     """
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT_S,
-            check=False,
-            start_new_session=True,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise TimeoutError(f"{command[0]} gave no answer in {TIMEOUT_S:g} s") from error
-    if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+    deadline_s = time.monotonic() + timeout_s
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        start_new_session=True,
+    )
+    leave_out(process.pid)
+    out, err = _all_of(process, deadline_s)
+    while (code := wait_left_out(process.pid)) is None:
+        if time.monotonic() < deadline_s:
+            time.sleep(_WAIT_STEP_S)
+            continue
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        # What was killed is waited for by the next look, which may come before the kernel's.
+        deadline_s = math.inf
+    process.returncode = code
+    if code == -signal.SIGKILL and deadline_s == math.inf:
+        raise TimeoutError(f"{command[0]} gave no answer in {timeout_s:g} s")
+    if code != 0:
+        said = err.strip().splitlines() or ["it said nothing"]
         raise OSError(f"{command[0]} failed: {said[0][:_TEXT_LENGTH]}")
-    return done.stdout.decode("utf-8", "replace")
+    return out
+
+
+def _all_of(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[str, str]:
+    """Return what a program prints on both streams until it closes them, or until a time."""
+    found: dict[int, bytes] = {}
+    streams = [s for s in (process.stdout, process.stderr) if s is not None]
+    waiting = {s.fileno() for s in streams}
+    while waiting and (left_s := deadline_s - time.monotonic()) > 0:
+        for handle in select.select(list(waiting), [], [], left_s)[0]:
+            data = os.read(handle, _CHUNK)
+            found[handle] = found.get(handle, b"") + data
+            if not data:
+                waiting.discard(handle)
+    out, err = (found.get(s.fileno(), b"").decode("utf-8", "replace") for s in streams)
+    for stream in streams:
+        stream.close()
+    return out, err
 
 
 def controller_info(name: str, how: str) -> SensorInfo:

@@ -144,9 +144,11 @@ class JetsonSensor:
     def read(self, *, edge: bool) -> tuple[float | None, ...]:
         """Return watts a rail; ``None`` for one that cannot be read now.
 
+        A part may sleep and draw 0 W; a module that runs this program does not.
+
         Raises:
             OSError: If no rail can be read, or not the one that holds the others: they
-                alone would pass for the module.
+                alone would pass for the module. If that one, or all of them, read 0 W.
         """
         del edge
         rails, sources = self._rails()
@@ -155,6 +157,8 @@ class JetsonSensor:
             raise OSError("no rail of the module could be read")
         if rails.total is not None and values[0] is None:
             raise OSError(f"{rails.total.name}, the module's input, could not be read")
+        if not (values[0] if rails.total is not None else sum(v for v in values if v is not None)):
+            raise OSError("the module reads 0 W: its power monitor tells nothing")
         return values
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Final, NamedTuple
 
@@ -57,14 +57,22 @@ class MeterLine(NamedTuple):
 class LineParser:
     """Cuts bytes into lines and reads them.
 
+    Args:
+        rails: Rails that were declared. A number that was not is no rail's name: the
+            line has a decimal comma.
+        is_whole: Whether a line without a rail is all of a machine or module, whose power
+            is never 0 while it runs this program.
+
     Attributes:
         skipped: Comments, blank lines and headers.
-        refused: Lines that are torn, or hold no finite time and power from 0.
+        refused: Lines that are torn, or hold no finite time and power that can be.
         last_refused: The last of these, for messages.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rails: Sequence[str] = (), *, is_whole: bool = False) -> None:
         """Start with the units that stand without a header."""
+        self._declared = frozenset(rails)
+        self._is_whole = is_whole
         self.skipped = 0
         self.refused = 0
         self.last_refused: str | None = None
@@ -90,9 +98,15 @@ class LineParser:
             self._units = _units(cells)
             return None
         line = None if self._units is None else _values(cells, *self._units)
-        if line is None:
+        if line is None or not self._can_be(line):
             self._refuse(text)
+            return None
         return line
+
+    def _can_be(self, line: MeterLine) -> bool:
+        if line.rail is None:
+            return line.watts > 0 or not self._is_whole
+        return line.rail in self._declared or not _is_number(line.rail)
 
     def _refuse(self, text: str) -> None:
         self.refused += 1
@@ -115,6 +129,14 @@ def _values(cells: list[str], time_us: float, power_w: float) -> MeterLine | Non
     if not (math.isfinite(t_us) and math.isfinite(watts) and watts >= 0):
         return None
     return MeterLine(t_us, watts, cells[2] or None if len(cells) == 3 else None)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 class ClockCheck:

@@ -84,16 +84,6 @@ class _NvmlSensor:
         self.rest_s = min(rest_s(sum(source.cost_s for _, source in self._read)), self._longest_rest_s)
         return self._probed(selection)
 
-    @property
-    def costs_s(self) -> dict[str, float]:
-        """What a read of each GPU takes, by UUID; known after ``probe``."""
-        return {gpu.uuid: source.cost_s for gpu, source in self._read}
-
-    @property
-    def scopes(self) -> dict[str, str]:
-        """Whether a board or a module is read, by UUID; known after ``probe``."""
-        return {gpu.uuid: "module" if _is_module(source) else "board" for gpu, source in self._read}
-
     def read(self, *, edge: bool) -> tuple[float | None, ...]:
         """Return one value a GPU; ``None`` for one that cannot be read now.
 

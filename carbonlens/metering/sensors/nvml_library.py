@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -83,6 +84,11 @@ class Busy(NamedTuple):
     pid: int
     t_us: int
     percent: float
+
+
+_LIMITS: Final = tuple(
+    f"nvmlDeviceGet{which}Limit" for which in ("EnforcedPower", "PowerManagement", "PowerManagementDefault")
+)
 
 
 class Nvml:
@@ -180,12 +186,15 @@ class Nvml:
         return self._number("nvmlDeviceGetMinorNumber", handle)
 
     def rated_w(self, handle: Handle) -> float | None:
-        """Return the power limit in force in watts; ``None`` when the device does not say."""
-        for function in ("nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit"):
-            milliwatts = self._number(function, handle)
-            if milliwatts:
-                return milliwatts / 1000
-        return None
+        """Return the highest power limit that can be set in watts; ``None`` when the device does not say.
+
+        The limit in force may be raised while a run goes on. Where the board tells no bound
+        of it, the highest of its limits stands in.
+        """
+        told = [self._number(function, handle) for function in _LIMITS]
+        with suppress(OSError, TypeError):
+            told += self._ask("power limits", "nvmlDeviceGetPowerManagementLimitConstraints", handle)
+        return max((limit / 1000 for limit in told if limit), default=None)
 
     def compute_capability(self, handle: Handle) -> tuple[int, int] | None:
         """Return major and minor of the architecture; ``None`` when it does not say."""

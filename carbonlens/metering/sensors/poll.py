@@ -6,6 +6,7 @@ for none of them. The last answer stands until it is too old.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -18,11 +19,16 @@ PERIOD_S: Final = 1.0
 """Controllers seldom have a new figure more often than once a second."""
 
 
+_ODD_ANSWERS: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What code raises at text and numbers of a shape that it was not written for."""
+
+
 class Poll:
     """Asks again and again from ``start`` to ``stop``.
 
     Args:
-        ask: Returns watts; raises OSError where there is no figure now.
+        ask: Returns watts; raises OSError where there is no figure now. What it raises
+            at an answer that nobody foresaw is a fault of that one answer.
         clock: Monotonic seconds.
     """
 
@@ -84,6 +90,11 @@ class Poll:
                 watts = self._ask()
             except OSError as error:
                 fault = str(error) or type(error).__name__
+            except _ODD_ANSWERS as error:
+                # Its text may quote what was sent.
+                fault = f"an answer that is not understood ({type(error).__name__})"
+            if watts is not None and not 0 <= watts < math.inf:
+                watts, fault = None, f"an answer that is no power: {watts:g} W"
             with self._lock:
                 self._watts, self._at_s, self._fault = watts, self._clock(), fault
             self._answered.set()

@@ -3,12 +3,17 @@
 Counters are of the whole machine, whoever used it. Package zones hold their cores
 and graphics; ``dram`` zones stand beside them; ``psys`` holds everything again and
 is never added (kernel documentation, power/powercap).
+
+The dies of a package may show one counter each, or the package's counter several times;
+and two packages may carry one name. What they read tells them apart, not their names:
+zones whose readings are the same at one moment are one counter.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +23,9 @@ from carbonlens.metering.sensors import Channel, Probe, SensorInfo
 from carbonlens.metering.sensors.sysfs import folders, number, readable_mend
 
 _ZONE: Final = re.compile(r"^intel-rapl:\d+(:\d+)?$")
+_PACKAGE: Final = re.compile(r"package-(\d+)")
+"""Zones of two numbers are two packages, however alike they read."""
+
 _MICRO: Final = 1e-6
 _LIMIT_TIMES: Final = 2
 _CLASS_W: Final = 2_000.0
@@ -84,7 +92,7 @@ class RaplSensor:
         for zone in self._zones:
             counter = zone.folder / "energy_uj"
             try:
-                counter.read_bytes()
+                told = counter.read_bytes()
             except PermissionError:
                 return Probe(
                     usable=False,
@@ -94,6 +102,8 @@ class RaplSensor:
                 )
             except OSError as error:
                 return Probe(usable=False, found=names, reason=f"{counter} cannot be read ({error.strerror})")
+            if not told.strip().isdigit():
+                return Probe(usable=False, found=names, reason=f"{counter} tells no number")
         return Probe(usable=True, found=names)
 
     def _mend(self) -> str:
@@ -124,22 +134,69 @@ class RaplSensor:
 
 def _zones(root: Path) -> tuple[_Zone, ...]:
     """Return packages and memory, each physical counter once."""
-    found: dict[str, _Zone] = {}
     try:
-        folders = sorted(f for f in root.iterdir() if _ZONE.match(f.name))
+        folders = sorted((f for f in root.iterdir() if _ZONE.match(f.name)), key=_place)
     except OSError:
         return ()
+    alike: dict[tuple[str, str], list[_Zone]] = {}
     for folder in folders:
-        name = _text(folder / "name")
-        if name is None or not (folder / "energy_uj").exists():
-            continue
-        if name.startswith("package-"):
-            # Mirrored dies carry the same name: they show one counter twice.
-            found.setdefault(name, _Zone(folder, name, "cpu"))
-        elif name == "dram":
-            parent = _text(root / folder.name.rpartition(":")[0] / "name") or folder.name
-            found.setdefault(f"dram of {parent}", _Zone(folder, f"dram of {parent}", "ram"))
-    return tuple(found.values())
+        zone = _zone(root, folder)
+        if zone is not None:
+            number = _PACKAGE.search(zone.name)
+            alike.setdefault((zone.component, number[1] if number else zone.name), []).append(zone)
+    apart = [zone for zones in alike.values() for zone in _apart(zones)]
+    names: dict[str, int] = {}
+    for zone in apart:
+        names[zone.name] = names.get(zone.name, 0) + 1
+        if names[zone.name] > 1:
+            zone.name = f"{zone.name} ({zone.folder.name})"
+    return tuple(sorted(apart, key=lambda z: _place(z.folder)))
+
+
+def _zone(root: Path, folder: Path) -> _Zone | None:
+    name = _text(folder / "name")
+    if name is None or not (folder / "energy_uj").exists():
+        return None
+    if name.startswith("package-"):
+        return _Zone(folder, name, "cpu")
+    if name != "dram":
+        return None
+    parent = _text(root / folder.name.rpartition(":")[0] / "name") or folder.name
+    return _Zone(folder, f"dram of {parent}", "ram")
+
+
+def _place(folder: Path) -> list[int]:
+    return [int(part) for part in folder.name.split(":")[1:]]
+
+
+def _apart(zones: Sequence[_Zone]) -> list[_Zone]:
+    """Return the zones without those that show a counter that another one shows."""
+    apart: list[_Zone] = []
+    for zone in zones:
+        if not any(_is_mirror(zone, other) for other in apart):
+            apart.append(zone)
+    return apart
+
+
+def _is_mirror(zone: _Zone, other: _Zone) -> bool:
+    """Tell whether two zones show one counter: the one reads between two looks at the other.
+
+    Counters of a package each have readings of their own, apart by more than they move in
+    the microseconds of three looks. Those that nobody may read are told apart by their names.
+    """
+    before, between, after = (_now_uj(z) for z in (other, zone, other))
+    if before is None or between is None or after is None:
+        return zone.name == other.name
+    if after < before:  # it wrapped
+        return between >= before or between <= after
+    return before <= between <= after
+
+
+def _now_uj(zone: _Zone) -> int | None:
+    try:
+        return int((zone.folder / "energy_uj").read_bytes())
+    except (OSError, ValueError):
+        return None
 
 
 def _max_range_j(folder: Path) -> float | None:

@@ -100,7 +100,7 @@ class RedfishSensor:
     ) -> None:
         """Keep what was declared; nothing is asked."""
         self._controller = controller
-        self._url = controller.url or ""
+        self._url = _address(controller.url)
         self._wait_s = wait_s
         self._poll = Poll(self._now, clock)
         self._resource: str | None = None
@@ -270,6 +270,15 @@ def fetch_json(
     return document
 
 
+def _address(url: str | None) -> str:
+    """Return an address that can be cut into its parts; nothing where there is none."""
+    try:
+        urlsplit(url or "").port  # noqa: B018  # raises for one that is no number
+    except ValueError:
+        return ""
+    return url or ""
+
+
 def _is_part(control: Mapping[str, object]) -> bool:
     return str(control.get("PhysicalContext", "")).lower() in _PARTS
 
@@ -286,6 +295,6 @@ def _watts(value: object) -> float | None:
         return None
     try:
         watts = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # JSON has numbers of any length
         return None
     return watts if math.isfinite(watts) and watts > 0 else None

@@ -8,11 +8,9 @@ from carbonlens.metering import accelerators
 from carbonlens.metering.devices.nvidia import VisibleGpus, process_gpus
 from carbonlens.metering.sensors.nvml import NvmlEnergySensor, NvmlPowerSensor
 from carbonlens.metering.sensors.nvml_library import Nvml
-from carbonlens.metering.sensors.nvml_summary import driver_summary, nvidia_sensors
+from carbonlens.metering.sensors.nvml_sensors import nvidia_sensors
 from tests.metering.fake_nvml import (
-    DRIVER_NOT_LOADED,
     GPU_IS_LOST,
-    NO_PERMISSION,
     FakeGpu,
     FakeMig,
     FakeNvml,
@@ -106,10 +104,12 @@ def test_mig_the_works_instance_is_billed_by_its_size_of_the_parent(tmp_path):
     assert channel.part == pytest.approx(3 / 7)
 
 
-def test_mig_two_instances_add_up(tmp_path):
+def test_mig_of_two_instances_the_first_is_the_process_s(tmp_path):
     gpu = divided(FakeMig("MIG-1111", 1, slices=1), FakeMig("MIG-2222", 2, slices=3))
-    found = look(FakeNvml(gpu), tmp_path, CUDA_VISIBLE_DEVICES="MIG-1111,MIG-2222")
-    assert [g.part for g in found.gpus] == [pytest.approx(4 / 7)]
+    for text, part in (("MIG-1111,MIG-2222", 1 / 7), ("MIG-2222,MIG-1111", 3 / 7)):
+        found = look(FakeNvml(gpu), tmp_path, CUDA_VISIBLE_DEVICES=text)
+        assert [g.part for g in found.gpus] == [pytest.approx(part)]
+        assert "CL137" in [f.code for f in found.findings]
 
 
 def test_mig_the_only_instance_shown_is_the_works(tmp_path):
@@ -155,44 +155,6 @@ def test_the_environment_of_each_session_counts(monkeypatch):
     assert process_gpus() is first
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     assert process_gpus() is not first
-
-
-def test_the_summary_says_what_is_used_and_what_is_missing(tmp_path):
-    locked = FakeGpu(B)
-    locked.faults = {COUNTER: NO_PERMISSION}
-    summary = driver_summary(VisibleGpus(Nvml(FakeNvml(FakeGpu(A), locked)), {}, tmp_path))
-    assert (summary.driver, summary.present, summary.reason) == ("580.159.04", 2, None)
-    one, two = summary.gpus
-    assert (one.sensor, one.grade, one.scope, one.others, one.shared_by) == (
-        "nvml_energy",
-        "B",
-        "board",
-        ("nvml_power",),
-        True,
-    )
-    assert one.short == "GPU-aaaaaaaa"
-    assert one.read_cost_s is not None
-    assert one.missing == ()
-    assert (two.sensor, two.grade) == ("nvml_power", "C")
-    assert two.missing == (("nvml_energy", "energy counter: no permission"),)
-    assert two.mend is not None
-    assert "sudo" not in two.mend
-
-
-def test_the_summary_without_a_driver_has_one_mend(tmp_path):
-    api = FakeNvml()
-    api.init_fault = DRIVER_NOT_LOADED
-    summary = driver_summary(VisibleGpus(Nvml(api), {}, tmp_path))
-    assert summary.gpus == ()
-    assert "not loaded" in summary.reason
-    assert "--gpus" in summary.mend
-
-
-def test_the_summary_of_hidden_gpus_says_what_hides_them(tmp_path):
-    summary = driver_summary(VisibleGpus(Nvml(eight()), {"CUDA_VISIBLE_DEVICES": ""}, tmp_path))
-    assert summary.gpus == ()
-    assert summary.present == 8
-    assert "CUDA_VISIBLE_DEVICES" in summary.reason
 
 
 def test_gpus_that_no_sensor_reads_are_named(tmp_path):

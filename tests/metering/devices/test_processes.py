@@ -1,6 +1,7 @@
 """Who used a GPU: processes of one, instances of a divided one."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -159,3 +160,74 @@ def test_mig_an_instance_that_forbids_it_leaves_a_gap_and_no_sample_behind(tmp_p
     assert sensor.read(edge=True)[0] == pytest.approx(2 * 0.5 * 3 / 7)
     sensor.close()
     assert api.samples == set()
+
+
+class Tree:
+    """A process file system in which a test starts and ends children of process 1."""
+
+    def __init__(self, root):
+        self.root = root
+        self.now = 0.0
+        self.start(1, parent=0)
+        self.own = OwnProcesses(1, root, HOST, lambda: self.now)
+
+    def start(self, pid, *, parent=1, began=100):
+        folder = self.root / str(pid)
+        folder.mkdir()
+        rest = ["0"] * 17 + [str(began)] + ["0"] * 10
+        (folder / "stat").write_text(f"{pid} (work) S {parent} {' '.join(rest)}")
+
+    def end(self, pid):
+        shutil.rmtree(self.root / str(pid))
+
+    def look(self, after_s=0.1):
+        self.now += after_s
+        self.own.look()
+        return self.own.seen - {1}
+
+
+def test_a_process_that_ended_is_told_of_for_a_moment_and_then_forgotten(tmp_path):
+    tree = Tree(tmp_path)
+    tree.start(7)
+    assert tree.look() == {7}
+    tree.end(7)
+    assert tree.look() == {7}
+    assert tree.look(2.0) == {7}
+    assert tree.look(6.0) == set()
+
+
+def test_a_number_that_was_given_to_a_stranger_is_no_longer_the_works(tmp_path):
+    """Else the stranger's kernels would be the work's."""
+    tree = Tree(tmp_path)
+    tree.start(7)
+    tree.look()
+    tree.end(7)
+    tree.start(7, parent=0, began=900)
+    assert tree.look() == set()
+    tree.end(7)
+    tree.start(7, parent=1, began=1200)
+    assert tree.look() == {7}  # and a new child of that number is
+
+
+def test_a_child_of_one_that_ended_stays_the_works(tmp_path):
+    tree = Tree(tmp_path)
+    tree.start(7)
+    tree.start(8, parent=7)
+    assert tree.look() == {7, 8}
+    tree.end(7)
+    tree.start(9, parent=8)
+    assert tree.look(6.0) == {7, 8, 9}
+    assert tree.look(6.0) == {8, 9}
+
+
+def test_the_dead_of_long_ago_cost_nothing(tmp_path):
+    tree = Tree(tmp_path)
+    for pid in range(100, 400):
+        tree.start(pid)
+    tree.look()
+    for pid in range(100, 400):
+        tree.end(pid)
+    tree.look()
+    tree.look(6.0)
+    assert tree.own._living.keys() == {1}
+    assert not tree.own._ended

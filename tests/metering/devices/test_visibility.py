@@ -148,6 +148,52 @@ def test_a_container_list_that_fits_nothing_here_limits_nothing():
     assert places({"NVIDIA_VISIBLE_DEVICES": "12"}) == list(range(8))
 
 
+@pytest.mark.parametrize("name", ["SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "NVIDIA_VISIBLE_DEVICES"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0-1", [0, 1]),
+        ("2-4,7", [2, 3, 4, 7]),
+        ("5-5", [5]),
+        ("nvidia.com/gpu=0", [0]),
+        (f"nvidia.com/gpu=3,nvidia.com/gpu={UUIDS[5]}", [3, 5]),
+    ],
+)
+def test_ranges_and_names_of_the_container_device_interface_are_followed(name, text, expected):
+    assert places({name: text}) == expected
+    assert codes({name: text}) == ["CL134"]
+
+
+@pytest.mark.parametrize("name", ["SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "GPU_DEVICE_ORDINAL", CONTAINER])
+@pytest.mark.parametrize(
+    "text", ["gpu:2", "4-2", "GPU-zzzz", "12", "a100:1", "/var/run/devices", "[0", "x" * 999]
+)
+def test_a_list_that_cannot_be_followed_is_said(name, text):
+    """All are measured: the work's share of a node must not be guessed, and not be silent."""
+    found = visible({name: text}, EIGHT)
+    assert [p.device for p in found.picks] == list(range(8))
+    (said,) = (f for f in found.findings if f.code == "CL138")
+    assert (said.severity, name in said.message) == ("warning", True)
+    assert len(said.message) < 250
+    assert codes({name: text}, EIGHT[:1]) == []
+    assert codes({name: text, "CUDA_VISIBLE_DEVICES": "1"}) == []  # which says it all
+
+
+@pytest.mark.parametrize("text", ["all", "", "none", "void", "nvidia.com/gpu=all", "0-7"])
+def test_a_list_that_leaves_nothing_out_is_not_remarked(text):
+    assert places({CONTAINER: text}) == list(range(8))
+    assert codes({CONTAINER: text}) == []
+
+
+def test_cuda_shows_a_process_the_first_of_several_instances():
+    """NVIDIA Multi-Instance GPU User Guide, "CUDA Device Enumeration"."""
+    found = visible({"CUDA_VISIBLE_DEVICES": "MIG-2,MIG-1"}, [EIGHT[0], HALVES])
+    assert found.picks == (Pick(1, 1),)
+    assert [f.code for f in found.findings] == ["CL137"]
+    assert codes({"CUDA_VISIBLE_DEVICES": "MIG-2"}, [EIGHT[0], HALVES]) == []
+    assert codes({"CUDA_VISIBLE_DEVICES": "GPU-aaaa,GPU-bbbb"}) == []
+
+
 @pytest.mark.parametrize("name", ["SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "GPU_DEVICE_ORDINAL"])
 def test_an_allotment_counts_where_cuda_is_not_told(name):
     assert places({name: "2,3"}) == [2, 3]
