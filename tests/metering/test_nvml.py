@@ -8,7 +8,8 @@ from carbonlens.metering.patience import PatientSensor
 from carbonlens.metering.sealing import Sample, seal
 from carbonlens.metering.sensors import Sensor
 from carbonlens.metering.sensors.nvml import NvmlAverageSensor, NvmlEnergySensor, NvmlPowerSensor, rest_s
-from carbonlens.metering.sensors.nvml_library import Nvml, NvmlError
+from carbonlens.metering.sensors.nvml_faults import NvmlError
+from carbonlens.metering.sensors.nvml_library import Nvml
 from carbonlens.metering.sensors.nvml_sources import counter_fault, counter_source, instant_source
 from carbonlens.signals.integrate import counter_energy
 from tests.metering.fake_nvml import (

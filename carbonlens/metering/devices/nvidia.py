@@ -25,14 +25,8 @@ from carbonlens.metering.devices.visibility import (
     Visibility,
     visible,
 )
-from carbonlens.metering.sensors.nvml_library import (
-    GPU_IS_LOST,
-    Handle,
-    Nvml,
-    NvmlError,
-    process_nvml,
-    retried,
-)
+from carbonlens.metering.sensors.nvml_faults import GPU_IS_LOST, NvmlError
+from carbonlens.metering.sensors.nvml_library import Handle, Nvml, process_nvml, retried
 
 T = TypeVar("T")
 

@@ -16,7 +16,8 @@ from carbonlens.metering.childless import is_childless
 from carbonlens.metering.devices.nvidia import Gpu
 from carbonlens.metering.host import this_host
 from carbonlens.metering.process_time import children, process_at
-from carbonlens.metering.sensors.nvml_library import NOT_SUPPORTED, Busy, Handle, Nvml, NvmlError
+from carbonlens.metering.sensors.nvml_faults import NOT_SUPPORTED, NvmlError
+from carbonlens.metering.sensors.nvml_library import Busy, Handle, Nvml
 
 INITIAL_NAMESPACE: Final = "pid:[4026531836]"
 """The namespace in which a process has the number that the driver knows (Linux,

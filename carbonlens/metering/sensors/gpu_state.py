@@ -14,7 +14,8 @@ from carbonlens.domain.counting import counted
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
 from carbonlens.metering.sensors.amd_library import Amd, AmdError, Gpu
 from carbonlens.metering.sensors.nvml_device import DeviceLine
-from carbonlens.metering.sensors.nvml_library import Handle, Nvml, NvmlError, process_nvml
+from carbonlens.metering.sensors.nvml_faults import NvmlError
+from carbonlens.metering.sensors.nvml_library import Handle, Nvml, process_nvml
 
 T = TypeVar("T")
 

@@ -21,7 +21,8 @@ from carbonlens.domain.units import Z_95
 from carbonlens.metering.devices.nvidia import Gpu, Selection, VisibleGpus
 from carbonlens.metering.sensors import Channel, Kind, Probe, SensorInfo
 from carbonlens.metering.sensors.nvml_device import DeviceLine
-from carbonlens.metering.sensors.nvml_library import Handle, Nvml, NvmlError
+from carbonlens.metering.sensors.nvml_faults import NvmlError
+from carbonlens.metering.sensors.nvml_library import Handle, Nvml
 from carbonlens.metering.sensors.nvml_sources import (
     CounterSource,
     PowerSource,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-from carbonlens.metering.sensors.nvml_library import INVALID_ARGUMENT, UNINITIALIZED, Handle, Nvml, NvmlError
+from carbonlens.metering.sensors.nvml_faults import INVALID_ARGUMENT, UNINITIALIZED, NvmlError
+from carbonlens.metering.sensors.nvml_library import Handle, Nvml
 
 T = TypeVar("T")
 

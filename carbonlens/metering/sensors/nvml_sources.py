@@ -16,7 +16,8 @@ import msgspec
 from carbonlens.domain import nvml_fields
 from carbonlens.domain.nvml_fields import PowerMeaning
 from carbonlens.metering.devices.nvidia import Gpu
-from carbonlens.metering.sensors.nvml_library import NOT_SUPPORTED, Handle, Nvml, NvmlError, first_answer
+from carbonlens.metering.sensors.nvml_faults import NOT_SUPPORTED, NvmlError
+from carbonlens.metering.sensors.nvml_library import Handle, Nvml, first_answer
 
 _TIMED_READS: Final = 3
 _MOST_OVER_RATED: Final = 1.5

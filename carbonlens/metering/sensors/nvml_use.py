@@ -16,7 +16,7 @@ from carbonlens.metering.devices.processes import InstanceMeter, OwnProcesses, P
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
 from carbonlens.metering.sensors.nvml import rest_s
 from carbonlens.metering.sensors.nvml_device import DeviceLine
-from carbonlens.metering.sensors.nvml_library import NvmlError
+from carbonlens.metering.sensors.nvml_faults import NvmlError
 
 _LEAST_REST_S: Final = 1.0
 """The process tree is walked at most once a second, and the driver samples no faster."""
