@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import chain, count, islice
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -25,9 +26,12 @@ from carbonlens.instrument.bench import TAG, BenchResult, run_bench
 from carbonlens.instrument.progress import Progress, Silent
 from carbonlens.instrument.sources import declared_sources
 from carbonlens.instrument.window import Place
-from carbonlens.inventory import bench_check, bench_file, study_file
+from carbonlens.inventory import bench_check, bench_file, bench_identity, study_file
 from carbonlens.ledger.location import locate
-from carbonlens.ledger.store import Ledger
+from carbonlens.ledger.store import Ledger, unwritable
+
+_SPARE_NAMES: Final = 1000
+"""Names that benches without a run may have taken, looked through for one to go on with."""
 
 
 class BenchOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +85,7 @@ def bench(  # noqa: PLR0913  # optional and by name
     given = bench_file.load(spec) if isinstance(spec, Path) else spec
     store = Ledger(locate(ledger))
     store.ensure_writable()
+    given = msgspec.structs.replace(given, spec_sha256=bench_identity.what_is_measured(given))
     name, done = _series(given, store, resume=resume)
     study = with_terms(msgspec.structs.replace(given.study, name=name), terms)
     given = msgspec.structs.replace(given, study=study, vector=filled(vector or given.vector))
@@ -137,7 +142,6 @@ def quick(  # noqa: PLR0913  # each is an option of the command line
         )
         for n, line in zip(names, lines, strict=True)
     )
-    what = msgspec.json.encode([[v.command for v in variants], str(units), unit])
     made = Bench(
         study=Study(
             name=name,
@@ -154,7 +158,6 @@ def quick(  # noqa: PLR0913  # each is an option of the command line
         pace=pace or Pace(),
         vector=Vector(),
         folder=str((folder or Path.cwd()).absolute()),
-        spec_sha256=hashlib.sha256(what).hexdigest(),
     )
     bench_check.check(made, "bench")
     return made
@@ -196,18 +199,39 @@ def _series(given: Bench, store: Ledger, *, resume: bool) -> tuple[str, tuple[Ru
     for run in store.view().runs:
         if run.study is not None:
             by_study.setdefault(run.study, []).append(run)
-    names = [wanted, *(f"{wanted}-{i}" for i in range(2, len(by_study) + 2))]
+    names = chain([wanted], (f"{wanted}-{i}" for i in count(2)))
     if not resume:
-        return next(n for n in names if n not in by_study), ()
+        return next(n for n in names if n not in by_study and _reserved(n, given, store)), ()
     tag = given.spec_sha256[:16]
-    mine = [n for n in names if any(r.tags.get(TAG) == tag for r in by_study.get(n, ()))]
+    known = islice(names, len(by_study) + _SPARE_NAMES)
+    mine = [n for n in known if any(r.tags.get(TAG) == tag for r in by_study.get(n, ()))]
     if not mine:
         raise SelectionError(
             f"no series {wanted!r} measured this way",
             where=str(store.path),
-            mend="leave --resume out; a bench whose variants were changed begins anew",
+            mend="leave --resume out; a bench begins anew where its folder, window or variants were changed, "
+            "or the content of a script, model or module that they name",
         )
     return mine[-1], tuple(by_study[mine[-1]])
+
+
+def _reserved(name: str, given: Bench, store: Ledger) -> bool:
+    """Take a name for this series; ``False`` where another bench, which may have no run yet, has it.
+
+    Raises:
+        UnwritableError: If the ledger cannot be written.
+    """
+    file = store.study_file(name)
+    text = study_file.dumps(msgspec.structs.replace(given.study, name=name), given.vector)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise unwritable(file, error) from error
+    return True
 
 
 def _about(result: BenchResult, pace: Pace) -> tuple[Finding, ...]:
@@ -233,14 +257,15 @@ def _kept_processes(result: BenchResult) -> tuple[Finding, ...]:
 def _early(result: BenchResult, pace: Pace) -> tuple[Finding, ...]:
     half = result.half_width
     wide = f"; the widest interval is ±{half * 100:.1f} %" if half is not None else ""
-    done = counted(result.rounds, "round")
+    done, wanted = counted(result.rounds, "round"), f"±{pace.half_width * 100:g} %"
+    missed = f"{done} did not reach {wanted}"
+    if half is not None and half <= pace.half_width:
+        # As narrow as wanted, but with fewer rounds than may end a series on it.
+        missed = f"fewer than {pace.least} of {done} were undisturbed and complete"
     told = {
         "interrupted": ("CL166", f"measuring was interrupted after {done}{wide}"),
-        "most_rounds": ("CL167", f"{done} did not reach ±{pace.half_width * 100:g} %{wide}"),
-        "budget": (
-            "CL168",
-            f"the time was up after {done}, before ±{pace.half_width * 100:g} %{wide}",
-        ),
+        "most_rounds": ("CL167", f"{missed}{wide}"),
+        "budget": ("CL168", f"the time was up after {done}, before {wanted}{wide}"),
     }
     if result.ended not in told:
         return ()

@@ -37,3 +37,18 @@ def known_direction(name: str) -> bool | None:
     words = set(re.split(r"[^a-z0-9]+", name.casefold()))
     is_lower, is_higher = bool(words & LOWER_IS_BETTER), bool(words & HIGHER_IS_BETTER)
     return None if is_lower == is_higher else is_higher
+
+
+def direction_unstated(name: object, *, of_outcomes: bool) -> bool | None:
+    """Return whether more is better where nobody said so.
+
+    Args:
+        name: Of the quality; anything that is no text tells nothing.
+        of_outcomes: It is the share of right outcomes (1 right, 0 wrong), unless its name
+            says that less is better.
+
+    Returns:
+        ``None`` where it is not known: a gate on a loss then stays undetermined.
+    """
+    known = known_direction(name) if isinstance(name, str) else None
+    return True if known is None and of_outcomes else known

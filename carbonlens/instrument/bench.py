@@ -22,6 +22,7 @@ import msgspec
 from carbonlens.compare.rounds import log_ratios, round_orders
 from carbonlens.compare.stopping import NextRounds, StopRule, next_rounds
 from carbonlens.domain.bench import Bench, Variant
+from carbonlens.domain.counting import counted
 from carbonlens.domain.run import Run
 from carbonlens.errors import MeasurementError
 from carbonlens.instrument.bench_arm import ArmRunner
@@ -82,7 +83,7 @@ def run_bench(
         open_arm: Makes what does a variant's work; by its kind when ``None``.
 
     Raises:
-        MeasurementError: If the baseline fails.
+        MeasurementError: If the baseline fails, or nothing tells the energy of its work.
     """
     with ExitStack() as stack:
         stack.enter_context(subreaper())
@@ -164,10 +165,10 @@ class _Series:
         """Say before the work whose further rounds are in vain: one failed round fails a step."""
         failed = {r.step: r for r in self._runs if r.role == "variant" and r.status == "failed"}
         for name, run in failed.items():
-            self._progress.note(
-                f"{name} failed in an earlier sitting ({run.error}) and stays failed in this series: "
-                "once that is mended, begin a new one without --resume"
-            )
+            what = "stays failed in this series: once that is mended, begin a new one without --resume"
+            if name == self._bench.study.baseline:
+                what = "that round is left out"
+            self._progress.note(f"{name} failed in an earlier sitting ({run.error}): {what}")
 
     def _prepared(self, variant: Variant) -> Run | None:
         arm = self._arms[variant.name] = self._opener.open(variant)
@@ -179,30 +180,47 @@ class _Series:
     def measure(self) -> BenchResult:
         """Measure rounds until the stop rule, the budget or the user ends them."""
         begun = time.monotonic()
-        rounds = max((r.repeat or 0 for r in self._runs if r.role == "variant"), default=0)
+        # One that was cut short has its number, and is no round.
+        before = max((r.repeat or 0 for r in self._runs if r.role == "variant"), default=0)
         said = self._said()
-        self._progress.start(self._bench.pace.most - rounds, "Measuring")
-        orders = islice(round_orders([v.name for v in self._bench.variants]), rounds, None)
+        self._progress.start(max(self._bench.pace.most - self._rounds(), 0), "Measuring")
+        orders = islice(round_orders([v.name for v in self._bench.variants]), before, None)
         with interrupt_noted() as interrupt:
-            for number in count(rounds + 1):
-                ended = self._ended(number - 1, said, begun)
+            for number in count(before + 1):
+                ended = self._ended(number - 1 - before, said, begun)
                 if ended is not None:
-                    return self._result(number - 1, ended, said)
+                    return self._result(ended, said)
                 for name in next(orders):
                     if interrupt.is_set():
-                        return self._result(number - 1, "interrupted", said)
+                        return self._result("interrupted", said)
                     if name in self._arms:
                         self._attempt(name, partial(self._arms[name].measure, number))
                 self._progress.advance()
                 said = self._said()
         raise AssertionError("counting does not end")
 
-    def _ended(self, rounds: int, said: NextRounds | None, begun: float) -> Ended | None:
+    def _rounds(self) -> int:
+        """Return how many rounds are complete: every variant that is left was measured to the end."""
+        done: dict[int | None, set[str | None]] = {}
+        for run in self._runs:
+            if run.role == "variant" and run.status == "complete":
+                done.setdefault(run.repeat, set()).add(run.step)
+        return sum(steps >= self._arms.keys() for steps in done.values())
+
+    def _ended(self, begun_rounds: int, said: NextRounds | None, begun: float) -> Ended | None:
+        """Return why the series ends here; ``None`` while it goes on.
+
+        Args:
+            begun_rounds: Of this sitting.
+            said: What the stop rule says.
+            begun: When the sitting began to measure.
+        """
         if len(self._arms) < 2:
             return "nothing_left"
         if said is not None and said.more == 0 and said.outcome != "continue":
             return said.outcome
-        if rounds >= self._bench.pace.most:
+        rounds = self._rounds()
+        if max(rounds, begun_rounds) >= self._bench.pace.most:
             return "most_rounds"
         budget_s = self._bench.pace.budget_s
         spent = budget_s is not None and time.monotonic() - begun > budget_s
@@ -210,17 +228,20 @@ class _Series:
 
     def _said(self) -> NextRounds | None:
         """Return what the stop rule says of the rounds so far; ``None`` before anything is known."""
-        runs = [r for r in self._runs if r.role == "variant" and r.step in self._arms]
+        # A round that the baseline failed in is left out of a comparison too.
+        lost = {id(r) for r in self._runs if r.step == self._bench.study.baseline and r.status == "failed"}
+        mine = [r for r in self._runs if r.role == "variant" and r.step in self._arms]
+        runs = [r for r in mine if id(r) not in lost]
         if {r.step for r in runs} != set(self._arms) or len(self._arms) < 2:
             return None
         steps = tuple(s for s in self._bench.study.steps if s.name in self._arms)
         ratios = log_ratios(msgspec.structs.replace(self._bench.study, steps=steps), runs)
         return next_rounds(ratios, self._rule) if ratios else None
 
-    def _result(self, rounds: int, ended: Ended, said: NextRounds | None) -> BenchResult:
+    def _result(self, ended: Ended, said: NextRounds | None) -> BenchResult:
         half_width = None if said is None else said.half_width
         return BenchResult(
-            rounds=rounds,
+            rounds=self._rounds(),
             ended=ended,
             half_width=half_width,
             failed=self._failed,
@@ -231,16 +252,50 @@ class _Series:
         """Do one piece of work; a variant that fails leaves the series.
 
         Raises:
-            MeasurementError: If it is the baseline's.
+            MeasurementError: If it is the baseline's, or its energy is not told here.
         """
+        is_baseline = name == self._bench.study.baseline
         try:
             run = work()
         except MeasurementError as error:
-            if name == self._bench.study.baseline:
-                raise
-            self._arms.pop(name, None)
+            if is_baseline:
+                raise self._with_resuming(error) from error
+            arm = self._arms.pop(name, None)
+            if arm is not None:
+                arm.close()  # its server or threads would work beside the others
             self._failed[name] = f"{error.where}: {error.what}" if error.where else error.what
             self._progress.note(f"{name} failed: {self._failed[name]}")
         else:
             if run is not None:
                 self._runs.append(run)
+                if is_baseline:
+                    self._require_energy(run)
+
+    def _with_resuming(self, error: MeasurementError) -> MeasurementError:
+        """Return the baseline's error; where rounds are finished it says how to go on with them."""
+        rounds = self._rounds()
+        if not rounds:
+            return error
+        kept = f"{counted(rounds, 'finished round')} {'is' if rounds == 1 else 'are'} kept"
+        return MeasurementError(
+            error.what, where=error.where, mend=f"{error.mend}; {kept}: --resume goes on after this one"
+        )
+
+    def _require_energy(self, run: Run) -> None:
+        """Refuse to go on where nothing tells the energy of the work: there would be nothing to compare.
+
+        A first call may be too short for a sensor that is there, and then a whole window tells.
+
+        Raises:
+            MeasurementError: If nothing does.
+        """
+        is_short = run.role != "variant" and any(r.devices for r in run.energy)
+        if is_short or any(r.estimate.value is not None for r in run.energy):
+            return
+        if any(r.role == "variant" and r.total_energy.value is not None for r in self._runs):
+            return
+        raise MeasurementError(
+            "nothing here tells the energy of the work",
+            where=run.step,
+            mend="`carbonlens doctor` says why, and what would; a bench compares energy",
+        )

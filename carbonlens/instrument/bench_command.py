@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from carbonlens.domain.run import Run
 from carbonlens.domain.units import Role
 from carbonlens.errors import MeasurementError
 from carbonlens.instrument import bench_result
-from carbonlens.instrument.child import end_adopted, reap_orphans
+from carbonlens.instrument.child import LeftBehind, end_adopted, reap_orphans
 from carbonlens.instrument.execution import execute, last_line
 from carbonlens.instrument.window import Label, Place, Work, measure
 from carbonlens.ledger.location import LEDGER_VARIABLE
@@ -25,9 +26,6 @@ from carbonlens.metering.lineage import VARIABLE
 from carbonlens.metering.process_time import children
 from carbonlens.metering.recorder import Recorder
 from carbonlens.metering.wording import plain
-
-_MOST_TIMES: Final = 1000
-"""Executions in one window at most."""
 
 
 class CommandArm:
@@ -52,7 +50,7 @@ class CommandArm:
         self._log = scratch / "output.log"
         self._log.touch()
         self._result = self._log.with_suffix(".json")
-        self._times = 1
+        self._shortest_s = math.inf
 
     def prepare(self, *, record: bool) -> Run | None:
         """Run the command that makes the variant."""
@@ -62,7 +60,7 @@ class CommandArm:
         return self._measured("effort", lambda recorder, run: self._effort(work, recorder, run))
 
     def check(self, *, record: bool) -> Run | None:
-        """Run the command once or more to warm up, find how often a window needs it, and evaluate."""
+        """Run the command once or more to warm up, and evaluate."""
         if not record:
             self._warm_up(None, None)
             return None
@@ -92,12 +90,13 @@ class CommandArm:
         To run a long command twice would double the time of the series, and its start is
         part of its work.
         """
-        if self._times == 1:
+        # The first execution is often the slowest by far: what is known since counts too.
+        if self._shortest_s >= self._bench.pace.window_s:
             time.sleep(seconds)
             return
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            self._once(self._variant.command, run, None)
+            self._timed(run, None)
 
     def _effort(self, argv: Sequence[str], recorder: Recorder, run: Run) -> None:
         self._once(argv, run, recorder)
@@ -125,23 +124,28 @@ class CommandArm:
         bench_result.record(bench_result.parse(printed, where), recorder, where=where)
 
     def _warm_up(self, recorder: Recorder | None, run: Run | None) -> None:
-        shortest = float("inf")
         for turn in range(max(1, self._bench.pace.warm_up)):
-            begin = time.perf_counter()
-            self._once(self._variant.command, run, recorder, units=self._variant.units)
-            took_s = time.perf_counter() - begin
-            shortest = min(shortest, took_s)
+            took_s, _ = self._timed(run, recorder)
             if turn == 0 and recorder is not None:
                 recorder.add_latencies([took_s * 1e3])
-        window_s = self._bench.pace.window_s
-        self._times = min(_MOST_TIMES, max(1, -int(-window_s // max(shortest, 1e-3))))
 
     def _window(self, recorder: Recorder, run: Run) -> None:
-        for _ in range(self._times):
-            begin = time.perf_counter()
-            said = self._once(self._variant.command, run, recorder, units=self._variant.units)
+        """Run the command until the window is full; what it does is divided by the units, not the times."""
+        deadline = time.perf_counter() + self._bench.pace.window_s
+        while True:
+            took_s, said = self._timed(run, recorder)
             if not said.get("latencies_ms"):
-                recorder.add_latencies([(time.perf_counter() - begin) * 1e3])
+                recorder.add_latencies([took_s * 1e3])
+            if time.perf_counter() >= deadline:
+                return
+
+    def _timed(self, run: Run | None, recorder: Recorder | None) -> tuple[float, dict[str, object]]:
+        """Run the variant's command; return how long it took and what it said of itself."""
+        begin = time.perf_counter()
+        said = self._once(self._variant.command, run, recorder, units=self._variant.units)
+        took_s = time.perf_counter() - begin
+        self._shortest_s = min(self._shortest_s, took_s)
+        return took_s, said
 
     def _once(
         self,
@@ -165,7 +169,7 @@ class CommandArm:
             # What it leaves would be billed to the windows of whoever works next.
             left = end_adopted(others, f"{bench_result.VARIABLE}={self._result}")
             reap_orphans(others)
-        if left and recorder is not None:
+        if (left.ended or left.running) and recorder is not None:
             recorder.note(_left_behind(left))
         said = bench_result.read(self._result)
         if recorder is not None:
@@ -182,12 +186,19 @@ class CommandArm:
         return environ
 
 
-def _left_behind(programs: Sequence[str]) -> Finding:
+def _left_behind(left: LeftBehind) -> Finding:
+    told = [f"{', '.join(map(plain, left.ended))} running; it was ended"] if left.ended else []
+    if left.running:
+        told.append(
+            f"{', '.join(map(plain, left.running))} running, which could not be ended: its work may be in "
+            "the windows of all that is measured from now on"
+        )
+    else:
+        told[-1] += ", so that no other window is billed for it"
     return Finding(
         code="CL163",
         severity="warning",
-        message=f"the command ended and left {', '.join(map(plain, programs))} running; it was ended, so "
-        "that no other window is billed for it",
+        message=f"the command ended and left {', and '.join(told)}",
         mend="let the command wait for what it starts",
         subject="processes",
     )

@@ -8,6 +8,7 @@ from typing import Any, Final
 from carbonlens.domain.bench import Variant
 from carbonlens.errors import MeasurementError, MissingExtraError
 from carbonlens.instrument.bench_work import Call, evaluated, function_of, told
+from carbonlens.instrument.onnxruntime_units import UnitRule, UntoldError
 
 
 class OnnxWork:
@@ -55,7 +56,30 @@ class OnnxWork:
         self._session = session
         named = self._variant.inputs
         feed = function_of(named)() if named else own_feed(session)
-        return lambda: session.run(None, feed) and None
+        units = self._units(session, feed)
+
+        def call() -> object:
+            session.run(None, feed)
+            return units
+
+        return call
+
+    def _units(self, session: Any, feed: Mapping[str, Any]) -> object:  # noqa: ANN401  # onnxruntime brings no types
+        """Return the units of one call: as stated, else the batch, as ``TrackedSession`` counts it.
+
+        Raises:
+            MeasurementError: If nobody states them and the feed does not tell its batch.
+        """
+        if self._variant.units is not None:
+            return None  # what is stated is counted, whatever a call returns
+        try:
+            return UnitRule(None, session.get_inputs(), session.get_outputs()).of_feed(feed)
+        except UntoldError as error:
+            raise MeasurementError(
+                f"how many units a call does is not known ({error})",
+                where=self._variant.onnx or "",
+                mend="state units, for the variant or for all in [bench]",
+            ) from error
 
     def evaluate(self) -> Mapping[str, Any] | None:
         """Call ``evaluate`` with the session."""

@@ -25,14 +25,20 @@ from carbonlens.domain.bench import Bench, Variant
 from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.run import Run
 from carbonlens.errors import MeasurementError
+from carbonlens.instrument import bench_result
 from carbonlens.instrument.bench_command import CommandArm
 from carbonlens.instrument.bench_worker import Answer, Order, Setting
+from carbonlens.instrument.child import end_adopted
 from carbonlens.instrument.execution import end, last_line, start
 from carbonlens.instrument.window import Label, Place, record_failure
 
 _READY_S: Final = 1.0
 _READY_WINDOWS: Final = 2.0
 """A process that takes longer to be ready than so many windows and a second more is kept."""
+
+_END_S: Final = 1.0
+_SERVER_END_S: Final = 12.0
+"""A worker has to end within this time; one with a server gives that time to end first."""
 
 _MODULE = "carbonlens.instrument.bench_worker"
 
@@ -59,6 +65,8 @@ class ProcessArm:
         self._place = place
         self._commands = CommandArm(variant, bench, place, label, scratch)
         self._log = scratch / "output.log"
+        # Known by it: what the worker starts has it too.
+        self._mark = str(self._log.with_suffix(".json"))
         # A server's address may not be free again so soon.
         self.is_renewed = variant.kind != "url"
         self._is_fresh = True
@@ -73,7 +81,7 @@ class ProcessArm:
             self._child: subprocess.Popen[bytes] = start(
                 [sys.executable, "-m", _MODULE, str(orders_read), str(answers_write)],
                 folder=bench.folder,
-                environ={**os.environ, **variant.environment},
+                environ={**os.environ, **variant.environment, bench_result.VARIABLE: self._mark},
                 log=self._log,
                 pass_fds=(orders_read, answers_write),
             )
@@ -141,9 +149,11 @@ class ProcessArm:
             with suppress(BrokenPipeError):
                 pipe.close()
         try:
-            self._child.wait(1.0)
+            self._child.wait(_SERVER_END_S if self._variant.kind == "url" else _END_S)
         except subprocess.TimeoutExpired:
             end(self._child)
+        # Whatever it started and did not end would be billed to the others.
+        end_adopted(frozenset(), f"{bench_result.VARIABLE}={self._mark}")
 
     def _ask(self, do: Literal["prepare", "check", "measure"], label: Label | None) -> Run | None:
         try:

@@ -3,9 +3,11 @@
 A measured command finds the file's name in ``CARBONLENS_RESULT``. All keys are optional::
 
     {"units": 20000, "latencies_ms": [1.2, 1.3],
-     "quality": {"accuracy": {"value": 0.97, "n": 1000, "outcomes": [1, 1, 0]}}}
+     "quality": {"accuracy": {"value": 0.97, "n": 1000, "outcomes": [1, 1, 0]},
+                 "score": {"value": 3.1, "higher_is_better": false}}}
 
-A quality may be a number alone. An evaluation may also print the object, or the
+A quality may be a number alone. Where nobody says whether more is better the name may tell,
+else it is not known. An evaluation may also print the object, or the
 qualities alone (``{"accuracy": 0.97}``), as the last line of its output.
 """
 
@@ -17,13 +19,12 @@ from typing import Any, Final
 
 import msgspec
 
+from carbonlens.domain.direction import direction_unstated
+from carbonlens.domain.limits import MOST
 from carbonlens.errors import MeasurementError
 from carbonlens.metering.recorder import Recorder
 
 VARIABLE: Final = "CARBONLENS_RESULT"
-
-_MOST_UNITS: Final = 1e26
-"""Exclusive, as the recorder has it: more digits than the ledger's decimals take."""
 
 _KEYS: Final = frozenset({"units", "latencies_ms", "quality"})
 
@@ -77,27 +78,35 @@ def record(result: Mapping[str, Any], recorder: Recorder, *, where: str) -> bool
     """
     units = result.get("units")
     if units is not None:
-        if isinstance(units, bool) or not isinstance(units, int | float) or not 0 < units < _MOST_UNITS:
+        if isinstance(units, bool) or not isinstance(units, int | float) or not 0 < units < MOST:
             raise MeasurementError(f"its units are {units!r}", where=where, mend=_MEND)
         recorder.add_units(units)
     recorder.add_latencies(result.get("latencies_ms") or ())
     quality = result.get("quality") or {}
-    if not isinstance(quality, dict):
+    if not isinstance(quality, Mapping):
         raise MeasurementError("quality is no object", where=where, mend=_MEND)
     for name, said in quality.items():
-        if isinstance(said, dict):
-            recorder.add_quality(
-                name,
-                said.get("value"),
-                said.get("n"),
-                said.get("outcomes"),
-                higher_is_better=bool(said.get("higher_is_better", True)),
-            )
-        elif isinstance(said, int | float) and not isinstance(said, bool):
-            recorder.add_quality(name, said, None, None, higher_is_better=True)
-        else:
-            raise MeasurementError(f"quality {name!r} is no number", where=where, mend=_MEND)
+        _keep(name, said, recorder, where)
     return units is not None
+
+
+def _keep(name: str, said: Any, recorder: Recorder, where: str) -> None:  # noqa: ANN401  # whatever was said
+    """Keep one quality: an object, or a number of whatever library, as ``track`` takes them."""
+    if isinstance(said, Mapping):
+        unstated = direction_unstated(name, of_outcomes=said.get("outcomes") is not None)
+        better = said.get("higher_is_better", unstated)
+        if isinstance(better, str | bytes):
+            raise MeasurementError(
+                f"higher_is_better of {name!r} is a text", where=where, mend="write true, false or null"
+            )
+        figures = said.get("value"), said.get("n"), said.get("outcomes")
+        recorder.add_quality(name, *figures, higher_is_better=better)
+    elif hasattr(said, "__float__") and not isinstance(said, bool):
+        recorder.add_quality(
+            name, said, None, None, higher_is_better=direction_unstated(name, of_outcomes=False)
+        )
+    else:
+        raise MeasurementError(f"quality {name!r} is no number", where=where, mend=_MEND)
 
 
 _MEND: Final = 'write for example {"quality": {"accuracy": {"value": 0.97, "n": 1000}}}'

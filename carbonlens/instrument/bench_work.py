@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from numbers import Real
+from operator import index
 from typing import Any, Protocol
 
 from carbonlens.domain.bench import Variant
+from carbonlens.domain.limits import MOST
 from carbonlens.errors import CarbonlensError, MeasurementError
 
 Call = Callable[[], object]
@@ -138,16 +142,31 @@ def _units_of(said: object, units: Decimal | None) -> Decimal:
         return units
     if said is None:
         return Decimal(1)
-    if isinstance(said, int | Decimal) and not isinstance(said, bool) and said > 0:
-        return Decimal(said)
-    what = (
-        f"says its units are {said}" if isinstance(said, int | Decimal) else f"returned {type(said).__name__}"
-    )
+    number = _whole(said)
+    if number is not None and 0 < number < MOST:
+        return Decimal(number)
+    what = f"returned {type(said).__name__}" if number is None else f"says its units are {number}"
     raise MeasurementError(
         f"a call {what}, which is no positive number",
         where="units",
         mend="let it return how many units it did, or state units in the bench file",
     )
+
+
+def _whole(said: Any) -> int | Decimal | None:  # noqa: ANN401  # whatever a function returns
+    """Return the number of units that a call returned, of whatever library; ``None`` if it is none.
+
+    What has a fraction is a result (a loss, say) and no number of units, but for a decimal.
+    """
+    if isinstance(said, bool):
+        return None
+    if isinstance(said, Decimal):
+        return said if said.is_finite() else None
+    try:
+        return index(said)
+    except TypeError:
+        number = float(said) if isinstance(said, Real) else math.nan
+        return int(number) if number.is_integer() else None
 
 
 def told(error: BaseException) -> str:

@@ -2,14 +2,21 @@
 
 Started as ``python -m carbonlens.instrument.bench_worker READ WRITE`` with two open
 files: it takes one JSON order a line from the first and answers each with one line on
-the second. Its own output goes where its parent sends it. It ends with its parent.
+the second. Its own output goes where its parent sends it. It ends with its parent, also
+where that is killed in the middle of an order, and ends what it started.
 """
 
 from __future__ import annotations
 
 import os
+import select
+import signal
 import sys
-from typing import BinaryIO, Literal
+import threading
+import time
+from contextlib import suppress
+from types import FrameType
+from typing import BinaryIO, Final, Literal
 
 import msgspec
 
@@ -19,7 +26,11 @@ from carbonlens.domain.run import Run
 from carbonlens.instrument import bench_result
 from carbonlens.instrument.bench_work import Call, FunctionWork, Loaded, calls, settled, told
 from carbonlens.instrument.window import Label, Place, measure
+from carbonlens.metering.ending import SIGNAL_BASE
 from carbonlens.metering.recorder import Recorder
+
+_END_S: Final = 2.0
+"""Time that work in hand has to end by itself when the parent is gone."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,11 +61,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-def loaded(variant: Variant) -> Loaded:
+def loaded(variant: Variant, timeout_s: float | None = None) -> Loaded:
     """Return the work of a variant.
 
     Args:
         variant: One that is no command.
+        timeout_s: Longest that a request may take.
     """
     if variant.kind == "onnx":
         from carbonlens.instrument.bench_onnx import OnnxWork
@@ -63,7 +75,7 @@ def loaded(variant: Variant) -> Loaded:
     if variant.kind == "url":
         from carbonlens.instrument.bench_server import UrlWork
 
-        return UrlWork(variant)
+        return UrlWork(variant, timeout_s)
     return FunctionWork(variant)
 
 
@@ -72,7 +84,7 @@ class _Worker:
         self._pace = setting.pace
         self._place = setting.place
         self._variant = setting.variant
-        self._work: Loaded = loaded(setting.variant)
+        self._work: Loaded = loaded(setting.variant, setting.pace.timeout_s)
         self._call: Call | None = None
 
     def obey(self, order: Order) -> Answer:
@@ -132,6 +144,7 @@ def serve(orders: BinaryIO, answers: BinaryIO) -> None:
     sys.path.insert(0, setting.folder)
     os.chdir(setting.folder)
     worker = _Worker(setting)
+    threading.Thread(target=_end_with_parent, args=(orders.fileno(), worker), daemon=True).start()
     try:
         for line in orders:
             answer = worker.obey(decode_json(line, Order))
@@ -141,8 +154,39 @@ def serve(orders: BinaryIO, answers: BinaryIO) -> None:
         worker.close()
 
 
+def _end_with_parent(orders: int, worker: _Worker) -> None:
+    """End this process when nobody is left to give orders, whatever it is doing then.
+
+    The system wakes this thread up at that moment; until then it costs nothing.
+    """
+    poll = select.poll()
+    poll.register(orders, 0)  # a hang-up is told in any case
+    poll.poll()
+    # The parent has closed the orders, and there is no work: the loop ends by itself.
+    time.sleep(_END_S)
+    with suppress(Exception):  # nobody is there to be told
+        worker.close()
+    os._exit(1)
+
+
+def _end_in_order() -> None:
+    """Have SIGTERM end this process so that no server is left behind."""
+    mine = os.getpid()
+
+    def terminated(number: int, frame: FrameType | None) -> None:
+        del frame
+        if os.getpid() == mine:
+            raise SystemExit(SIGNAL_BASE + number)
+        # What a function forked off has no server to end.
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGTERM, terminated)
+
+
 def main() -> None:
     """Serve the two open files named on the command line."""
+    _end_in_order()
     read, write = map(int, sys.argv[1:3])
     with os.fdopen(read, "rb") as orders, os.fdopen(write, "wb") as answers:
         serve(orders, answers)

@@ -240,31 +240,51 @@ def reap_orphans(others: frozenset[int]) -> None:
                 continue
 
 
-def end_adopted(others: frozenset[int], mark: str) -> tuple[str, ...]:
+class LeftBehind(msgspec.Struct, frozen=True, kw_only=True):
+    """Programs that a command left running, by name.
+
+    Attributes:
+        ended: Those that have ended since.
+        running: Those that nothing could end.
+    """
+
+    ended: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
+
+
+def end_adopted(others: frozenset[int], mark: str) -> LeftBehind:
     """End the processes that a command left behind, by SIGTERM and soon by SIGKILL.
+
+    One that ends while it is looked for leaves its own children here: it is over when two
+    looks in turn find the same children, and none of the command's among them.
 
     Args:
         others: The caller's children from before, which stay.
         mark: ``NAME=value`` in the environment that tells the command's processes from those
             that a sensor of ours starts meanwhile.
-
-    Returns:
-        Names of the programs that were still alive, sorted.
     """
-    names: set[str] = set()
+    names: dict[int, str] = {}
+    left: list[int] = []
+    before: set[int] | None = None
     deadline = time.monotonic() + _GRACE_S
-    while left := [pid for pid in children(os.getpid()) if pid not in others and _bears(pid, mark)]:
-        is_over = time.monotonic() > deadline
+    while time.monotonic() < deadline + _GRACE_S:
+        found = {pid for pid in children(os.getpid()) if pid not in others}
+        left = [pid for pid in found if _bears(pid, mark)]
+        if not left and found == before:
+            break
+        before = found
         for pid in left:
-            # One that ended meanwhile is only waited for; one that ends leaves its own children here.
+            # One that ended meanwhile is only waited for.
             with suppress(ChildProcessError, ProcessLookupError, PermissionError):
                 if os.waitpid(pid, os.WNOHANG)[0] == 0:
-                    names.add(_name_of(pid))
-                    os.kill(pid, signal.SIGKILL if is_over else signal.SIGTERM)
-        if time.monotonic() > deadline + _GRACE_S:
-            break
-        time.sleep(0.005)
-    return tuple(sorted(names))
+                    names[pid] = _name_of(pid)
+                    os.kill(pid, signal.SIGKILL if time.monotonic() > deadline else signal.SIGTERM)
+        if left:
+            time.sleep(0.005)
+    ended = {name for pid, name in names.items() if pid not in left}
+    return LeftBehind(
+        ended=tuple(sorted(ended)), running=tuple(sorted({names.get(p, "a process") for p in left}))
+    )
 
 
 def _bears(pid: int, mark: str) -> bool:

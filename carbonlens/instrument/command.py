@@ -105,7 +105,9 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         try:
             job = this_job()
             run = _labelled(_described(argv, job, record_args=record_args), step, study, unit, repeat, tags)
-            of_job = (findings.job_of_one_node(is_alone=job.job_id is None),) if job.is_of_node else ()
+            of_job = findings.launcher_impossible(job.impossible)
+            if job.is_of_node:
+                of_job += (findings.job_of_one_node(is_alone=job.job_id is None),)
             seen = watch(of_children=True, sources=sources)
             session = _started(run, ledger, seen, units, (*notes, *of_job, *seen.findings), trace)
             environ[VARIABLE] = run.run_id

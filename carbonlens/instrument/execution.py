@@ -101,13 +101,22 @@ def execute(
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
-    """End a command and what it started: by SIGTERM, and by SIGKILL if that does not help."""
+    """End a command and its process group: by SIGTERM, and by SIGKILL if that does not help.
+
+    Args:
+        child: One that leads a process group of its own, as ``start`` makes it.
+    """
+    if child.poll() is not None:
+        return  # its number may be somebody else's by now
     for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S)):
-        if child.poll() is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, number)
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(patience_s)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(patience_s)
+            break
+    # What is left of the group had its time: none of it is to work beside the next window.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 def last_line(log: Path, start: int = 0) -> str | None:

@@ -72,6 +72,7 @@ def described(request: Request, parent: str | None, notes: list[Finding]) -> Run
     # A callback gives the id that it read from the launcher too.
     if job.is_of_node and named in (None, job.job_id):
         notes.append(findings.job_of_one_node(is_alone=job.job_id is None))
+    notes += findings.launcher_impossible(job.impossible)
     return msgspec.structs.replace(
         run,
         job_id=named or job.job_id,

@@ -245,6 +245,7 @@ def stage(
     role: Role = "effort",
     unit: str | None = None,
     job_id: str | None = None,
+    attempt: int | None = None,
     repeat: int | None = None,
     tags: Mapping[str, str] | None = None,
     ledger: str | Path | Ledger | None = None,
@@ -267,6 +268,7 @@ def stage(  # noqa: PLR0913  # as of track, all by name
     role: Role = "effort",
     unit: str | None = None,
     job_id: str | None = None,
+    attempt: int | None = None,
     repeat: int | None = None,
     tags: Mapping[str, str] | None = None,
     ledger: str | Path | Ledger | None = None,
@@ -303,6 +305,7 @@ def stage(  # noqa: PLR0913  # as of track, all by name
         role: ``effort`` unless given.
         unit: Functional unit.
         job_id: Job of several runs.
+        attempt: 1 for the first try.
         repeat: Number of the round.
         tags: Labels of your own.
         ledger: Folder to record in.
@@ -323,6 +326,7 @@ def stage(  # noqa: PLR0913  # as of track, all by name
         role=role,
         unit=unit,
         job_id=job_id,
+        attempt=attempt,
         repeat=repeat,
         tags=tags,
         ledger=ledger,

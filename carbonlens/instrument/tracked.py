@@ -5,8 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import SupportsFloat, SupportsInt, TypeVar
+from typing import Literal, SupportsFloat, SupportsInt, TypeVar
 
+import msgspec
+
+from carbonlens.domain.direction import direction_unstated
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import RunStatus
@@ -114,7 +117,7 @@ class TrackedRun:
         n: SupportsInt | None = None,
         outcomes: Iterable[SupportsInt] | None = None,
         *,
-        higher_is_better: bool | None = True,
+        higher_is_better: bool | Literal["by name"] | None = "by name",
     ) -> None:
         """Keep a quality figure of the work.
 
@@ -124,8 +127,12 @@ class TrackedRun:
             n: Number of examples it rests on; that of ``outcomes`` when absent.
             outcomes: One number an example (1 right, 0 wrong), in the order of the
                 test set, which allows a paired comparison.
-            higher_is_better: Direction; ``None`` where it is not known.
+            higher_is_better: Direction; ``None`` where it is not known. Unless stated the name
+                tells it (``accuracy``, ``loss``), else outcomes do, of which 1 is right.
         """
+        # Not by ``==``: the user's own object may answer with an array.
+        if isinstance(higher_is_better, str) and higher_is_better == "by name":
+            higher_is_better = direction_unstated(name, of_outcomes=outcomes is not None)
         self._recorder.add_quality(name, value, n, outcomes, higher_is_better=higher_is_better)
 
     def record_latencies(self, milliseconds: Iterable[SupportsFloat]) -> None:
@@ -232,8 +239,12 @@ class TrackedRun:
 
     def _end_window(self, session: Session) -> None:
         """Take the last readings: what this process does from now on is no part of the run."""
-        if process_lineage().leave(session.run.run_id):
+        lineage, run = process_lineage(), session.run
+        parent = lineage.parent_of(run.run_id)
+        if lineage.leave(run.run_id):
             session.note(findings.overlapping_windows())
+            # Inside a run that ended first, what came after its end would be in no sum.
+            session.run = msgspec.structs.replace(run, parent_run_id=parent)
         session.end()
 
     def _tell(self) -> None:

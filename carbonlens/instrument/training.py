@@ -74,6 +74,7 @@ class Training:
         self._unfit: tuple[Finding, ...] = ()
         steps = self._said("warmup_steps", warmup_steps, whole_of, "a whole number")
         self._warmup_steps = WARM_UP_STEPS if steps is None else steps
+        self._attempt = self._said("attempt", request.attempt, whole_of, "a whole number") or 1
         self._metrics = self._said("metrics", metrics, _names, "a list of names, or one name,")
         self._tracker: Tracker | None = None
         self._handle: TrackedRun | None = None
@@ -149,6 +150,10 @@ class Training:
         self._error_before = _identity(_last_error())
         self._tracker = Tracker(request)
         self._handle = self._tracker.__enter__()
+        run = self._handle.run
+        if run.run_id:
+            # A launcher may have counted more restarts than the checkpoint knows of.
+            self._job = msgspec.structs.replace(self._job, attempt=run.attempt)
         atexit.register(self._at_exit)
         for finding in self._unfit:
             self.note(finding)
@@ -157,9 +162,10 @@ class Training:
     def _job_of(self, resumed: JobState | None, job_id: str | None) -> JobState:
         asked = self._request.job_id
         if resumed is not None and asked in {None, resumed.job_id}:
-            return JobState(job_id=resumed.job_id, attempt=resumed.attempt + 1)
+            return JobState(job_id=resumed.job_id, attempt=max(resumed.attempt + 1, self._attempt))
         job = this_job()
-        return JobState(job_id=asked or job_id or job.job_id or _new_job(), attempt=job.attempt)
+        named = asked or job_id or job.job_id or _new_job()
+        return JobState(job_id=named, attempt=max(job.attempt, self._attempt))
 
     def enter(self, phase: str | None) -> None:
         """Go on in a phase; ``None`` is none."""

@@ -6,6 +6,7 @@ torchrun --standalone --nproc-per-node 2 docs/examples/train_ddp.py
 attempt; with ``--max-restarts 1`` torchrun starts both again, which is attempt 2 of the job.
 """
 
+import datetime
 import os
 
 import torch
@@ -16,8 +17,13 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 import carbonlens
 
 torch.set_num_threads(1)
-dist.init_process_group("gloo")
-rank = dist.get_rank()
+# torchrun's store outlives a restart, with the addresses of ranks that are gone (torch 2.13): each
+# attempt writes below a name of its own. What waits for another rank gives up after a minute.
+attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+patience = datetime.timedelta(seconds=60)
+store, rank, ranks = next(dist.rendezvous("env://", timeout=patience))
+store = dist.PrefixStore(f"attempt-{attempt}", store)
+dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks, timeout=patience)
 
 torch.manual_seed(0)
 images = torch.randn(400, 1, 28, 28)
@@ -46,11 +52,7 @@ try:
                 loss.backward()
                 optimizer.step()
                 run.step(units=len(inputs))
-            if (
-                os.environ.get("CRASH") == "1"
-                and os.environ.get("TORCHELASTIC_RESTART_COUNT") == "0"
-                and rank == 1
-            ):
+            if os.environ.get("CRASH") == "1" and attempt == "0" and rank == 1:
                 raise RuntimeError("rank 1 fails in its first attempt")
 finally:
     # A process group that an exception left open keeps the process from ending.

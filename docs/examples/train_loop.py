@@ -101,9 +101,9 @@ def main() -> None:
                     evaluate(run, model, test)
                 with run.phase("checkpoint"):
                     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-                    torch.save(
-                        {**state, "epoch": epoch + 1, "job_id": job_id, "attempt": attempt}, checkpoint
-                    )
+                    # As recorded: a launcher that counts restarts may know of more attempts.
+                    job = {"job_id": run.run.job_id, "attempt": run.run.attempt}
+                    torch.save({**state, "epoch": epoch + 1, **job}, checkpoint)
     record = run.run
     print(f"job {record.job_id}, attempt {record.attempt}: {record.units} samples, {record.duration_s:.1f} s")
 

@@ -245,3 +245,52 @@ def test_a_users_own_record_is_held_by_local_rank_0(node):
         node.hook("task_epilog.sh", SLURM_LOCALID="0", SLURM_PROCID="0", **wanted)
     (run,) = node.runs()
     assert (run.job_id, run.rank, run.status) == ("42", None, "complete")
+
+
+HOOK_SCRIPTS = ("prolog.sh", "task_prolog.sh", "task_epilog.sh", "epilog.sh")
+ODD = {
+    "nothing": {},
+    "no job": {"HOME": "/nowhere"},
+    "no home": {"SLURM_JOB_ID": "7"},
+    "asked for, no home, no job": {"CARBONLENS_NODE_RECORD": "1", "SLURM_LOCALID": "0"},
+    "asked for, no home": {"CARBONLENS_NODE_RECORD": "1", "SLURM_LOCALID": "0", "SLURM_JOB_ID": "7"},
+    "no hooks": {
+        "CARBONLENS_NODE_RECORD": "1",
+        "SLURM_LOCALID": "0",
+        "SLURM_JOB_ID": "7",
+        "CARBONLENS_HOOKS": "/nowhere",
+    },
+}
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+@pytest.mark.parametrize("script", HOOK_SCRIPTS)
+@pytest.mark.parametrize("case", ODD)
+def test_no_hook_fails_whatever_is_missing_and_whatever_the_shell_is_told(tmp_path, shell, script, case):
+    environ = {
+        "PATH": "/usr/bin:/bin",
+        "CARBONLENS_HOOKS": str(SLURM),
+        "CARBONLENS_HOOK_COMMAND": "/bin/false",
+    }
+    environ |= {"CARBONLENS_HOOK_DIR": str(tmp_path / "run"), **ODD[case]}
+    done = subprocess.run(
+        [shell, "-eu", SLURM / script], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "unbound" not in done.stderr
+    assert "parameter not set" not in done.stderr
+
+
+@pytest.mark.parametrize("content", ["", "no line break", "01a21f7d-66a9-73bb-b1ee-43cbbb5813c7 12"])
+def test_a_torn_file_of_a_window_does_not_fail_the_task(tmp_path, content):
+    (tmp_path / "7.parent").touch()
+    (tmp_path / "7.run").write_text(content)
+    environ = {"PATH": "/usr/bin:/bin", "CARBONLENS_HOOK_DIR": str(tmp_path), "SLURM_JOB_ID": "7"}
+    done = subprocess.run(
+        ["sh", "-eu", SLURM / "task_prolog.sh"], env=environ, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "export CARBONLENS_RUN_ID=01a21f7d-66a9-73bb-b1ee-43cbbb5813c7\n" if "01a" in content else ""
+    )

@@ -3,12 +3,15 @@
 import os
 import signal
 
+import msgspec
 import pytest
 
+from carbonlens.app.bench import _early
 from carbonlens.compare.study import compare_study
+from carbonlens.domain.bench import Pace
 from carbonlens.domain.factor import Vector
 from carbonlens.errors import MeasurementError
-from carbonlens.instrument.bench import run_bench
+from carbonlens.instrument.bench import BenchResult, run_bench
 from carbonlens.instrument.progress import Silent
 from tests.instrument.synthetic import PLACE, Machine, bench_of, opener
 
@@ -117,6 +120,113 @@ def test_resuming_what_is_complete_measures_nothing_more(tmp_path):
     before = len(machine.runs)
     again = go(tmp_path, machine, bench, done=tuple(machine.runs))
     assert (again.rounds, again.ended, len(machine.runs)) == (10, "narrow_enough", before)
+
+
+def cut(run):
+    """Return a run that a second Ctrl-C ended."""
+    return msgspec.structs.replace(run, status="recovered", run_id=f"{run.run_id}-cut")
+
+
+def test_a_round_that_was_cut_short_has_its_number_and_is_none(tmp_path):
+    machine, bench = Machine(6, cv=0.0005), bench_of(("a", "b"), most=10)
+    go(tmp_path, machine, bench, progress=Interrupting(4))
+    before = [r for r in machine.runs if not (r.step == "b" and r.repeat == 4)]
+    before.append(cut(next(r for r in machine.runs if r.step == "b" and r.repeat == 4)))
+    machine.runs[:] = before
+    result = go(tmp_path, machine, bench, done=before)
+    assert (result.ended, result.rounds) == ("narrow_enough", 10)
+    repeats = [r.repeat for r in machine.runs if r.role == "variant" and r.step == "b"]
+    assert repeats == [1, 2, 3, 4, *range(5, 12)]
+
+
+def test_an_interrupt_within_a_round_counts_the_complete_ones(tmp_path):
+    machine, bench = Machine(6, cv=0.03), bench_of(("a", "b"), most=12)
+
+    class Within(Machine):
+        def factor(self):
+            if (
+                self.windows == 4 + 2 * 3
+            ):  # two checks and two efforts, three rounds, then the first of the fourth
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().factor()
+
+    machine = Within(6, cv=0.03)
+    result = go(tmp_path, machine, bench)
+    assert (result.ended, result.rounds) == ("interrupted", 3)
+
+
+def test_a_narrow_interval_of_too_few_rounds_is_not_said_to_be_wide():
+    pace = Pace(half_width=0.01, most=10)
+    narrow = BenchResult(rounds=10, ended="most_rounds", half_width=0.004)
+    (said,) = _early(narrow, pace)
+    assert "did not reach" not in said.message
+    assert "fewer than 10 of 10 rounds" in said.message
+    (said,) = _early(msgspec.structs.replace(narrow, half_width=0.02), pace)
+    assert "10 rounds did not reach ±1 %; the widest interval is ±2.0 %" in said.message
+
+
+class Noting(Silent):
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def test_a_baseline_that_fails_in_a_round_says_how_to_go_on_and_that_goes_on(tmp_path):
+    machine, bench = Machine(8, cv=0.0005), bench_of(("a", "b"))
+    with pytest.raises(MeasurementError) as failed:
+        go(tmp_path, machine, bench, fails={"a": 7})
+    assert "6 finished rounds are kept" in failed.value.mend
+    assert "--resume" in failed.value.mend
+    lost = msgspec.structs.replace(machine.runs[-1], step="a", repeat=7, status="failed", error="went wrong")
+    told = Noting()
+    result = go(tmp_path, machine, bench, done=[*machine.runs, lost], progress=told)
+    assert (result.ended, result.rounds) == ("narrow_enough", 10)
+    assert any("that round is left out" in note for note in told.notes)
+    with pytest.raises(MeasurementError) as failed:
+        go(tmp_path, machine, bench, fails={"a": "check"})
+    assert "--resume" not in failed.value.mend
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_without_any_energy_source_it_ends_after_the_first_check(tmp_path, is_listed):
+    machine = Machine(9)
+    open_arm, _ = opener(machine, LEVELS)
+
+    def blind(*given):
+        arm = open_arm(*given)
+        whole = arm.check
+
+        def check(*, record):
+            run = whole(record=record)
+            unread = [msgspec.structs.replace(r, energy_j=None, state="unknown") for r in run.energy]
+            return msgspec.structs.replace(run, energy=tuple(unread) if is_listed else ())
+
+        arm.check = check
+        return arm
+
+    with pytest.raises(MeasurementError, match="nothing here tells the energy"):
+        run_bench(bench_of(("a", "b")), PLACE, scratch=tmp_path, progress=Silent(), open_arm=blind)
+    assert ("b", "check") not in machine.calls
+    assert not [c for c in machine.calls if c[1] == "measure"]
+
+
+def test_an_arm_that_fails_is_closed_at_once(tmp_path):
+    machine = Machine(4)
+    open_arm, kept = opener(machine, LEVELS, {"b": 3})
+    seen = []
+
+    class Watching(Silent):
+        def advance(self):
+            seen.append([arm.closed for arm in kept.arms])
+
+    run_bench(
+        bench_of(("a", "b", "c"), most=12), PLACE, scratch=tmp_path, progress=Watching(), open_arm=open_arm
+    )
+    assert [False, True, False] in seen
 
 
 def verdicts(tmp_path, level, seeds):

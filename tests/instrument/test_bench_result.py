@@ -33,6 +33,53 @@ def test_qualities_alone():
 
 
 @pytest.mark.parametrize(
+    ("name", "better"),
+    [
+        ("accuracy", True),
+        ("loss", False),
+        ("word_error_rate", False),
+        ("score", None),
+        ("accuracy_loss", None),
+    ],
+)
+def test_a_bare_quality_has_the_direction_of_its_name_or_none(name, better):
+    for said in ("0.5", '{"value": 0.5, "n": 10}'):
+        _, facts = recorded(f'{{"quality": {{"{name}": {said}}}}}')
+        assert facts.quality[0].higher_is_better is better
+
+
+@pytest.mark.parametrize(("said", "better"), [("true", True), ("false", False), ("null", None)])
+def test_a_stated_direction_counts(said, better):
+    _, facts = recorded(f'{{"loss": {{"value": 1, "higher_is_better": {said}}}}}')
+    assert facts.quality[0].higher_is_better is better
+    with pytest.raises(MeasurementError, match="higher_is_better"):
+        recorded('{"loss": {"value": 1, "higher_is_better": "false"}}')
+
+
+def test_right_answers_are_better_than_wrong_ones():
+    _, facts = recorded('{"agreement": {"outcomes": [1, 0]}, "error": {"outcomes": [1, 0]}}')
+    assert [q.higher_is_better for q in facts.quality] == [True, False]
+
+
+def test_numbers_of_numpy_are_taken_as_track_takes_them():
+    np = pytest.importorskip("numpy")
+    recorder = Recorder()
+    quality = {
+        "accuracy": np.float32(0.5),
+        "loss": {"value": np.float64(0.25), "n": np.int64(4), "higher_is_better": np.bool_(False)},
+        "f1": np.array(0.75),
+    }
+    bench_result.record({"quality": quality}, recorder, where="here")
+    facts = recorder.final_facts(lambda outcomes: None)
+    assert facts.findings == ()
+    assert [(q.name, q.value, q.n) for q in facts.quality] == [
+        ("accuracy", 0.5, None),
+        ("loss", 0.25, 4),
+        ("f1", 0.75, None),
+    ]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",

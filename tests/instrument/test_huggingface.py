@@ -378,3 +378,9 @@ def test_the_class_itself_may_be_given(trainer, monkeypatch, ledger):
     made.train()
     assert isinstance(made.pop_callback(TrackingCallback), transformers.TrainerCallback)
     assert len(runs(ledger)) == 1
+
+
+def test_a_stated_attempt_counts(trainer, ledger):
+    trainer(TrackingCallback("fp32", ledger=ledger, attempt=5)).train()
+    (run,) = runs(ledger)
+    assert (run.attempt, codes(run)) == (5, set())

@@ -646,3 +646,13 @@ def test_letting_go_of_a_session_waits_for_no_lock_that_the_program_holds(model,
     while not (ledger.exists() and runs(ledger)) and time.monotonic() < wait_until:
         time.sleep(0.05)
     assert [r.units for r in runs(ledger)] == [2]
+
+
+def test_a_session_with_a_run_of_its_own_that_outlives_the_block_around_stands_for_itself(model, ledger):
+    with track("block", ledger=ledger):
+        session = TrackedSession(model, providers=CPU, run=track("session", ledger=ledger))
+    session.run(None, feed())
+    session.close()
+    found = {r.step: r for r in runs(ledger)}
+    assert found["session"].parent_run_id is None
+    assert all("CL108" in [f.code for f in r.findings] for r in found.values())

@@ -1,6 +1,7 @@
 """``stage`` as users write it: what went in and came out, never in the window, never in the way."""
 
 import asyncio
+import inspect
 import os
 import signal
 import subprocess
@@ -416,3 +417,12 @@ def test_static_and_class_methods_are_measured_with_their_arguments(ledger, monk
     found = {r.step: r for r in runs(ledger)}
     assert [a.parameters for a in found["static"].artefacts] == [5, 2]
     assert set(found) == {"static", "quantize"}
+
+
+def test_it_takes_all_that_track_takes(tmp_path):
+    """As docs/compressing.md says; ``step`` is its name."""
+    taken = inspect.signature(carbonlens.stage).parameters
+    assert inspect.signature(carbonlens.track).parameters.keys() - {"step"} <= taken.keys()
+    with carbonlens.stage("int8", ledger=tmp_path, attempt=2, job_id="job", repeat=3) as s:
+        pass
+    assert (s.run.attempt, s.run.job_id, s.run.repeat) == (2, "job", 3)

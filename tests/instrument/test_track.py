@@ -652,3 +652,32 @@ def test_static_and_class_methods_stay_what_they_are(ledger, monkeypatch):
     assert asyncio.run(Heir.wait()) is Heir
     assert [r.step for r in runs(ledger)].count("static") == 2
     assert len(runs(ledger)) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "better"),
+    [
+        ("accuracy", {}, True),
+        ("loss", {}, False),
+        ("score", {}, None),
+        ("score", {"outcomes": [1, 0]}, True),
+        ("loss", {"higher_is_better": True}, True),
+        ("accuracy", {"higher_is_better": None}, None),
+    ],
+)
+def test_a_quality_has_the_direction_that_is_stated_or_its_name_tells(ledger, name, more, better):
+    with track("int8", ledger=ledger) as run:
+        run.record_quality(name, 0.5, **more)
+    assert run.run.quality[0].higher_is_better is better
+
+
+def test_what_a_launcher_says_and_cannot_be_is_left_out_and_said(ledger, monkeypatch):
+    monkeypatch.setenv("RANK", "5")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "9" * 30)
+    with track("int8", ledger=ledger) as run:
+        pass
+    assert (run.run.rank, run.run.attempt) == (None, 1)
+    said = {f.subject: f.message for f in run.run.findings if f.code == "CL110"}
+    assert said.keys() == {"RANK", "SLURM_RESTART_COUNT"}
+    assert "999" not in "".join(said.values())

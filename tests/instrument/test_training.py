@@ -370,3 +370,40 @@ def test_names_of_metrics(ledger, metrics, names, said):
 
 def test_a_unit_that_is_no_text_is_no_token():
     assert [is_token(unit) for unit in ("token", "sample", ["token"], None)] == [True, False, False, False]
+
+
+def test_a_checkpoint_keeps_the_attempt_that_was_recorded(ledger, monkeypatch):
+    """A restart that loads a checkpoint: the launcher knows of more attempts than that."""
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "2")
+    one = training(ledger)
+    one.begin(JobState(job_id="abc", attempt=1))
+    kept = one.job_state
+    one.end()
+    assert kept == JobState(job_id="abc", attempt=3)
+    monkeypatch.delenv("TORCHELASTIC_RESTART_COUNT")
+    two = training(ledger)
+    two.begin(kept)
+    two.end()
+    assert sorted(r.attempt for r in runs(ledger)) == [3, 4]
+
+
+def test_an_attempt_that_the_user_states_counts(ledger):
+    one = training(ledger, attempt=5)
+    one.begin()
+    assert one.job_state.attempt == 5
+    one.end()
+    one.begin(JobState(job_id="abc", attempt=2))
+    one.end()
+    one.begin(JobState(job_id="abc", attempt=7))
+    one.end()
+    assert sorted(r.attempt for r in runs(ledger)) == [5, 5, 8]
+
+
+def test_an_attempt_that_is_no_number_is_said(ledger):
+    one = training(ledger, attempt="fifth")
+    one.begin()
+    one.end()
+    run = only(ledger)
+    assert run.attempt == 1
+    (said,) = [f for f in run.findings if f.code == "CL110"]
+    assert said.subject == "attempt"

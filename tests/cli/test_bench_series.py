@@ -1,0 +1,154 @@
+"""A bench's series: two at once, going on after a change, its gates, and the newcomer's job."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+HEAD = '[bench]\nname = "s"\nunit = "call"\nwindow_s = 0.02\nmost_rounds = 10\n'
+WORK = "def call():\n    sum(range({n}))\n    return 1\n"
+
+
+def variant(name, **fields):
+    lines = [f"{k} = {json.dumps(v)}" for k, v in {"name": name, **fields}.items()]
+    return "[[variant]]\n" + "\n".join(lines) + "\n"
+
+
+def printing(quality):
+    return [sys.executable, "-S", "-c", f"print({json.dumps(json.dumps(quality))})"]
+
+
+@pytest.fixture
+def folder(shell, tmp_path):
+    (tmp_path / "first.py").write_text(WORK.format(n=2000))
+    (tmp_path / "second.py").write_text(WORK.format(n=200))
+    spec = HEAD + variant("a", callable="first:call") + variant("b", callable="second:call")
+    (tmp_path / "bench.toml").write_text(spec)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_two_benches_at_once_are_two_studies(shell, folder):
+    command = [sys.executable, "-m", "carbonlens.cli.main", "bench", "bench.toml", "--json"]
+    both = [
+        subprocess.Popen(command, cwd=folder, env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    found = [json.loads(one.communicate(timeout=300)[0]) for one in both]
+    assert {f["study"] for f in found} == {"s", "s-2"}
+    for name in ("s", "s-2"):
+        mine = [r for r in shell.json("runs", "--study", name)["runs"] if r["role"] == "variant"]
+        assert len(mine) == 20
+    assert [f["rounds"] for f in found] == [10, 10]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "goes_on"),
+    [
+        (lambda folder: (folder / "second.py").write_text(WORK.format(n=100)), False),
+        (lambda folder: edit(folder, 'callable = "second:call"', 'callable = "first:call"'), False),
+        (lambda folder: edit(folder, "window_s = 0.02", "window_s = 0.03"), False),
+        (lambda folder: edit(folder, 'name = "b"', 'name = "b"\nengineering_hours = 3'), True),
+        (lambda folder: edit(folder, "most_rounds = 10", "most_rounds = 11\nmargin = 0.5"), True),
+        (lambda folder: (folder / "other.py").write_text("pass"), True),
+    ],
+)
+def test_going_on_needs_the_same_to_be_measured(shell, folder, change, goes_on):
+    first = shell.json("bench", "bench.toml")["study"]
+    change(folder)
+    if goes_on:
+        assert shell.json("bench", "bench.toml", "--resume")["study"] == first
+    else:
+        assert "begins anew" in shell("bench", "bench.toml", "--resume", code=2).stderr
+
+
+def edit(folder, old, new):
+    text = (folder / "bench.toml").read_text()
+    assert old in text
+    (folder / "bench.toml").write_text(text.replace(old, new))
+
+
+@pytest.mark.slow
+def test_command_lines_go_on_with_the_same_scripts_window_and_folder_only(shell, folder):
+    for place in (folder, folder / "other"):
+        place.mkdir(exist_ok=True)
+        for name in ("x.py", "y.py"):
+            (place / name).write_text("sum(range(100))")
+    lines = ["--baseline", f"{sys.executable} -S x.py", "--candidate", f"{sys.executable} -S y.py"]
+    quick = ["bench", *lines, "--units", 1, "--rounds", 10, "--ledger", folder / "ledger"]
+    first = shell.json(*quick, "--window", 0.01)["study"]
+    assert shell.json(*quick, "--window", 0.01, "--resume", "--margin", 0.2)["study"] == first
+    shell(*quick, "--window", 0.02, "--resume", code=2)
+    shell.folder = folder / "other"
+    shell(*quick, "--window", 0.01, "--resume", code=2)
+    shell.folder = folder
+    (folder / "y.py").write_text("sum(range(10))")
+    shell(*quick, "--window", 0.01, "--resume", code=2)
+
+
+@pytest.mark.parametrize(
+    ("qualities", "outcome"),
+    [
+        # A loss that gets worse fails, whoever tells it; of a name that tells nothing nothing is known.
+        (({"loss": {"value": 0.10, "n": 1000}}, {"loss": {"value": 0.40, "n": 1000}}), "fail"),
+        (({"loss": {"value": 0.40, "n": 1000}}, {"loss": {"value": 0.10, "n": 1000}}), "pass"),
+        (({"loss": 0.10}, {"loss": 0.40}), "undetermined"),
+        (({"score": {"value": 0.40, "n": 1000}}, {"score": {"value": 0.10, "n": 1000}}), "undetermined"),
+        (
+            (
+                {"score": {"value": 0.10, "n": 1000, "higher_is_better": False}},
+                {"score": {"value": 0.40, "n": 1000, "higher_is_better": False}},
+            ),
+            "fail",
+        ),
+    ],
+)
+def test_a_gate_on_a_loss_that_gets_worse_does_not_pass(shell, folder, qualities, outcome):
+    first, second = qualities
+    (name,) = first
+    spec = (
+        HEAD
+        + variant("a", callable="first:call", evaluate=printing(first))
+        + variant("b", callable="second:call", evaluate=printing(second))
+        + f'[[gate]]\nname = "g"\nmetric = "{name}"\nkind = "max_loss"\nlimit = 0.01\n'
+    )
+    (folder / "bench.toml").write_text(spec)
+    (step,) = shell.json("bench", "bench.toml")["comparison"]["steps"]
+    assert step["gates"][0]["outcome"] == outcome
+    if outcome != "pass":
+        assert step["decision"] != "adopt"
+
+
+def test_without_an_energy_source_it_ends_before_the_rounds(shell, folder):
+    sources = folder / "none.toml"
+    sources.write_text('leave_out = ["cpu_model", "ram_model"]\n')
+    done = shell("bench", "bench.toml", code=3, CARBONLENS_SOURCES=str(sources))
+    if "nothing here tells the energy" not in done.stderr:
+        pytest.skip("this machine has a meter of its own")
+    assert done.stdout == ""
+    assert not [r for r in shell.json("runs")["runs"] if r["role"] == "variant"]
+
+
+@pytest.mark.slow
+def test_the_newcomers_job_is_one_command_from_two_scripts_to_a_page(shell, folder):
+    """No change to the scripts, no file to write, at most ten lines printed, both reports."""
+    for name, n in (("base.py", 30_000), ("opt.py", 3_000)):
+        text = f"import hashlib\nfor _ in range({n}):\n    hashlib.sha256(b'x' * 2000).digest()\n"
+        (folder / name).write_text(text)
+    begin = time.time()
+    done = shell(
+        *("bench", "--baseline", f"{sys.executable} base.py", "--candidate", f"{sys.executable} opt.py"),
+        *("--units", 20_000, "--unit", "inference", "--report", "out"),
+    )
+    lines = done.stdout.splitlines()
+    assert 1 <= len(lines) <= 10
+    assert all(len(line) <= 80 for line in lines if not line.startswith("saved"))
+    for name, start in (("report.html", b"<!"), ("report.pdf", b"%PDF")):
+        file = folder / "out" / name
+        assert file.read_bytes()[:20].lower().startswith(start.lower())
+        assert file.stat().st_mtime >= begin - 2
+        assert str(file.relative_to(folder)) in lines[-1]
+    assert sorted(p.name for p in (folder / "out").iterdir()) == ["report.html", "report.pdf"]
