@@ -25,6 +25,11 @@ MODULES: Final = {
     "factors": "factors",
     "prices": "prices",
     "inventory": "inventory",
+    "allocate": "allocate",
+    "account": "account",
+    "explain": "explain",
+    "charges": "charges",
+    "audit": "audit",
     "ledger": "ledger",
 }
 """Commands and the modules that add them, in the order the help lists them."""

@@ -175,6 +175,7 @@ def test_a_factor_of_the_hour_is_used_in_that_hour(tmp_path):
     near(values(made(tmp_path).statement)[f"statement.{case.PERIOD}.lab.location_kg"], expected)
 
 
+@pytest.mark.slow
 def test_earlier_months_take_from_certificates_first(tmp_path):
     case.write(tmp_path)
     april = Calendar().period("2026-04").first_hour * US_PER_HOUR
@@ -209,6 +210,7 @@ def test_unknown_places_are_unknown_and_said(tmp_path):
     assert statement.at_least.estimate("location_kg").state == "unbounded"
 
 
+@pytest.mark.slow
 def test_a_closed_period_is_no_draft(tmp_path):
     case.write(tmp_path)
     assert made(tmp_path).is_draft
@@ -231,6 +233,7 @@ def test_an_empty_period_and_an_unknown_label_are_refused(folder):
         made(folder, period="May")
 
 
+@pytest.mark.slow
 def test_a_quarter_of_1e5_model_graded_runs_keeps_the_models_common_error(tmp_path):
     """One model's error of 30 % is 30 % of the quarter, not 30 % over the root of the runs."""
     import duckdb

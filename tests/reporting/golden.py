@@ -49,7 +49,7 @@ def cases() -> dict[str, Comparison]:
         "unknown_factors": comparison(vector=Vector(), findings=(NO_PLACE,)),
         "one_ungated": comparison(DEMO[:1], gated=False),
         "no_baseline": comparison(DEMO, baseline=Arm(name="torch", cpu_us=None)),
-        "lattice": compared(SHAPLEY_2, vector(), n_rounds=5, spread=0.01),
+        "lattice": compared(SHAPLEY_2, vector(), n_rounds=5, spread=0.01, u_relative=0.05),
         "lattice_one_round": compared(SHAPLEY_2),
         "long_ladder": comparison(
             tuple(

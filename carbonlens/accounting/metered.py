@@ -1,0 +1,177 @@
+"""Metered energy: what the meters of a site counted in a period, as its activity data.
+
+Where meters cover a site, their count is its energy, and the recorded runs allocate it; what
+no run explains is a line of its own. A meter that does not cover the period whole is shown
+beside the runs and is no activity data: its gaps would be savings otherwise. A reading that
+reaches over the ends of the period, or over months, is split by time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+
+from carbonlens.domain.counting import counted
+from carbonlens.domain.estimate import Estimate, add
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.meter_reading import MeterReading
+from carbonlens.domain.site import Meter
+from carbonlens.domain.units import US_PER_S, Boundary
+
+WHOLE: Final = 0.999
+"""Share of a period from which on a meter covers it: a missing hour in six weeks."""
+
+_MICRO: Final = Decimal("0.000001")
+
+
+class Metered(msgspec.Struct, frozen=True, kw_only=True):
+    """What the meters of one kind at one site counted in a period.
+
+    Attributes:
+        meter_ids: Meters that are added up.
+        covers: As of the meters: ``site`` or ``ai``.
+        energy: In joules, at ``boundary``.
+        exact_j: The same, exact to the microjoule.
+        by_month: Joules by month of use in UTC.
+        covered: Share of the period that every one of them covers.
+        estimated: Whether a reading was estimated by the supplier.
+        reading_ids: Readings it is made of.
+    """
+
+    site_id: str
+    meter_ids: tuple[str, ...]
+    covers: str
+    boundary: Boundary
+    energy: Estimate
+    exact_j: Decimal
+    by_month: Mapping[str, Estimate]
+    covered: float
+    estimated: bool
+    reading_ids: tuple[str, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it covers the period, so that it is the activity data of the site."""
+        return self.covered >= WHOLE
+
+
+def metered(
+    meters: Sequence[Meter], readings: Iterable[MeterReading], start_us: int, end_us: int
+) -> tuple[Metered, ...]:
+    """Return what was metered, those that cover whole sites before those of AI workloads alone.
+
+    Args:
+        meters: Of the inventory; those that cover a part of a site are left out.
+        readings: Of any meter and time; exports and other carriers are left out.
+        start_us: First instant of the period.
+        end_us: Its end, or the present in an open one.
+    """
+    groups: dict[tuple[str, str, Boundary], list[Meter]] = {}
+    for meter in meters:
+        if meter.covers != "part":
+            groups.setdefault((meter.site, meter.covers, meter.boundary), []).append(meter)
+    held: dict[str, list[MeterReading]] = {}
+    for reading in readings:
+        if _counts(reading) and reading.start_us < end_us and reading.end_us > start_us:
+            held.setdefault(reading.meter_id, []).append(reading)
+    found = [
+        _metered(key, group, held, (start_us, end_us))
+        for key, group in groups.items()
+        if any(m.meter_id in held for m in group)
+    ]
+    return tuple(sorted(found, key=lambda m: (m.site_id, m.covers != "site", m.boundary)))
+
+
+def not_whole(found: Metered) -> Finding:
+    """Return the Finding of meters that do not cover the period whole."""
+    named = counted(len(found.meter_ids), "meter")
+    return Finding(
+        code="CL482",
+        severity="warning",
+        message=f"{named} of site {found.site_id} ({', '.join(found.meter_ids)}) cover {found.covered:.1%} "
+        "of the period: no activity data, the runs stand alone",
+        mend="import the missing readings",
+        subject=found.site_id,
+    )
+
+
+def _counts(reading: MeterReading) -> bool:
+    return reading.direction == "import" and reading.carrier == "electricity" and reading.energy_j is not None
+
+
+def _metered(
+    key: tuple[str, str, Boundary],
+    meters: Sequence[Meter],
+    held: Mapping[str, Sequence[MeterReading]],
+    period: tuple[int, int],
+) -> Metered:
+    exact = Decimal(0)
+    by_month: dict[str, list[Estimate]] = {}
+    for meter in meters:
+        for reading in held.get(meter.meter_id, ()):
+            for month, joules in _split(reading, period):
+                exact += joules
+                by_month.setdefault(month, []).append(_estimate(meter, reading, joules))
+    months = {month: add(parts, "J") for month, parts in sorted(by_month.items())}
+    every = [r for m in meters for r in held.get(m.meter_id, ())]
+    return Metered(
+        site_id=key[0],
+        meter_ids=tuple(m.meter_id for m in meters),
+        covers=key[1],
+        boundary=key[2],
+        energy=add(months.values(), "J"),
+        exact_j=exact,
+        by_month=months,
+        covered=min(_covered(held.get(m.meter_id, ()), period) for m in meters),
+        estimated=any(r.method == "estimated" for r in every),
+        reading_ids=tuple(r.reading_id for r in every),
+    )
+
+
+def _estimate(meter: Meter, reading: MeterReading, joules: Decimal) -> Estimate:
+    limit = reading.accuracy_class if reading.accuracy_class is not None else meter.accuracy_class
+    value = float(joules)
+    if limit is None:
+        return Estimate(value=value, unit="J", grade=reading.grade, bounds=(None, None))
+    # A class is a limit of error: rectangular (JCGM 100:2008, 4.3.7), and one error of the meter.
+    u = value * limit / math.sqrt(3)
+    return Estimate(value=value, unit="J", grade=reading.grade, u_by_source={f"meter:{meter.meter_id}": u})
+
+
+def _split(reading: MeterReading, period: tuple[int, int]) -> Iterator[tuple[str, Decimal]]:
+    """Yield the part of a reading in each UTC month of the period; the parts sum to it exactly."""
+    whole = reading.energy_j or Decimal(0)
+    span = reading.end_us - reading.start_us
+    done, at = Decimal(0), reading.start_us
+    while at < reading.end_us:
+        month, after = _month(at)
+        cuts = [c for c in (after, *period) if at < c]
+        end = min(reading.end_us, *cuts)
+        upto = whole if end == reading.end_us else (whole * (end - reading.start_us) / span).quantize(_MICRO)
+        if period[0] <= at < period[1]:
+            yield month, upto - done
+        done, at = upto, end
+
+
+def _month(at_us: int) -> tuple[str, int]:
+    """Return the UTC month of an instant and the instant at which it ends."""
+    at = datetime.fromtimestamp(at_us // US_PER_S, tz=UTC)
+    index = at.year * 12 + at.month
+    after = datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC)
+    return f"{at.year:04}-{at.month:02}", int(after.timestamp()) * US_PER_S
+
+
+def _covered(readings: Iterable[MeterReading], period: tuple[int, int]) -> float:
+    start, end = period
+    covered, at = 0, start
+    for reading in sorted(readings, key=lambda r: r.start_us):
+        first, last = max(reading.start_us, at), min(reading.end_us, end)
+        if last > first:
+            covered += last - first
+            at = last
+    return covered / (end - start) if end > start else 0.0

@@ -1,0 +1,284 @@
+"""Lines of a statement: the amounts of one site, one group or the total, each as a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from carbonlens.accounting import formulas, water
+from carbonlens.accounting.boundaries import Energies
+from carbonlens.accounting.emissions import Rate
+from carbonlens.accounting.propagation import through
+from carbonlens.accounting.scopes import Upstream, upstream
+from carbonlens.accounting.site_energy import Share, SiteTerms
+from carbonlens.accounting.water import Water
+from carbonlens.domain.estimate import Estimate, add, not_applicable, unknown
+from carbonlens.domain.figure import Figure
+from carbonlens.domain.finding import Finding
+
+Kind = Literal["recorded", "at_least", "metered", "unattributed"]
+"""``at_least`` are energies known as lower bounds, which are never added to true figures."""
+
+KINDS: Final[tuple[Kind, ...]] = ("recorded", "at_least", "metered", "unattributed")
+"""In the order of printing."""
+
+NAMES: Final = (
+    *("it_kwh", "facility_kwh", "location_kg", "market_kg", "supply_kg", "transmission_kg"),
+    *("water_site_l", "water_source_l"),
+)
+"""Amounts of a line; the cost of electricity is ``electricity.<currency>`` beside them."""
+
+_LABELS: Final = {
+    "it_kwh": ("IT energy", "kWh"),
+    "facility_kwh": ("facility energy", "kWh"),
+    "location_kg": ("location-based emissions", "kg"),
+    "market_kg": ("market-based emissions", "kg"),
+    "supply_kg": ("fuel supply of electricity", "kg"),
+    "transmission_kg": ("electricity lost on the way", "kg"),
+    "water_site_l": ("water at the site", "L"),
+    "water_source_l": ("water at the power plants", "L"),
+}
+
+
+_RESERVED: Final = frozenset({"total", "by", "cost", "energy"})
+"""Words of figure ids that a site's own name may not take."""
+
+
+class Amount(msgspec.Struct, frozen=True):
+    """An amount, and how it was made."""
+
+    estimate: Estimate
+    formula: str
+    inputs: tuple[str, ...]
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One line.
+
+    Attributes:
+        key: In figure ids ``statement.<period>.<key>.<name>``.
+        kind: What of the site it is.
+        amounts: By name.
+        runs: Runs that start in it.
+    """
+
+    key: str
+    site_id: str
+    kind: Kind
+    amounts: Mapping[str, Amount]
+    runs: int = 0
+    findings: tuple[Finding, ...] = ()
+
+    def figures(self, prefix: str) -> tuple[Figure, ...]:
+        """Return the amounts as figures."""
+        return tuple(
+            Figure(
+                figure_id=f"{prefix}.{self.key}.{name}",
+                estimate=amount.estimate,
+                label=f"{label_of(name)} of {self.key}",
+                formula=amount.formula,
+                inputs=amount.inputs,
+            )
+            for name, amount in self.amounts.items()
+        )
+
+    def estimate(self, name: str) -> Estimate:
+        """Return an amount; unknown where the line has none of that name."""
+        held = self.amounts.get(name)
+        return unknown(unit_of(name)) if held is None else held.estimate
+
+
+def key_of(site_id: str) -> str:
+    """Return what a site is called in figure ids."""
+    return f"site:{site_id}" if site_id in _RESERVED else site_id
+
+
+def label_of(name: str) -> str:
+    """Return an amount's name in words."""
+    if name in _LABELS:
+        return _LABELS[name][0]
+    return f"electricity in {name.rpartition('.')[2]}"
+
+
+def unit_of(name: str) -> str:
+    """Return an amount's unit."""
+    return _LABELS[name][1] if name in _LABELS else name.rpartition(".")[2]
+
+
+def recorded(
+    key: str,
+    shares: Sequence[Share],
+    terms: SiteTerms,
+    market: Rate | None,
+    *,
+    prefix: str,
+    price_ids: Mapping[str, tuple[str, ...]],
+) -> Line:
+    """Return the line of what runs recorded at a site.
+
+    Args:
+        key: Of the line.
+        shares: All true figures, or all lower bounds.
+        terms: Of the site.
+        market: Its market-based factor.
+        prefix: ``statement.<period>``.
+        price_ids: Prices of its electricity by currency.
+    """
+    at = f"{prefix}.{key}"
+    ids = tuple(s.prefix for s in shares)
+    it, facility = (
+        Amount(add((getattr(s.energies, n) for s in shares), "kWh"), formula, tuple(f"{i}.{n}" for i in ids))
+        for n, formula in (("it_kwh", "sum over the boundaries"), ("facility_kwh", "sum over the boundaries"))
+    )
+    location = Amount(
+        add((s.location for s in shares), "kg"), _of_location(terms), (f"{at}.facility_kwh", *terms.input_ids)
+    )
+    amounts = amounts_of(it, facility, location, terms, market, at)
+    for currency in sorted({c for s in shares for c in s.costs}):
+        # Energy without a price leaves the sum a lower bound, as in the shares themselves.
+        parts = [s.costs.get(currency, unknown(currency)) for s in shares]
+        inputs = (f"{at}.facility_kwh", *price_ids.get(currency, ()))
+        formula = "cost = sum over hours of facility_kwh * price of the hour"
+        amounts[f"electricity.{currency}"] = Amount(add(parts, currency), formula, inputs)
+    is_least = any(s.is_lower_bound for s in shares)
+    return Line(
+        key=key,
+        site_id=terms.site_id,
+        kind="at_least" if is_least else "recorded",
+        amounts=amounts,
+        runs=sum(s.runs for s in shares),
+        findings=tuple(dict.fromkeys(f for s in shares for f in _about(s.energies.findings, terms.site_id))),
+    )
+
+
+def amounts_of(
+    it: Amount, facility: Amount, location: Amount, terms: SiteTerms, market: Rate | None, at: str
+) -> dict[str, Amount]:
+    """Return what rests on the energy of a line.
+
+    Args:
+        it: Its IT energy.
+        facility: Its facility energy.
+        location: Its location-based emissions.
+        terms: Of the site.
+        market: Market-based factor.
+        at: Prefix of the line's figures.
+    """
+    kwh, figure = facility.estimate, f"{at}.facility_kwh"
+    market_kg = unknown("kg")
+    if market is not None:
+        market_kg = through(formulas.emissions_kg, kwh, market.kg_per_kwh, unit="kg")
+    drawn, further = _water(it.estimate, kwh, terms), _upstream(kwh, location.estimate, terms)
+    ids = terms.ids
+    return {
+        "it_kwh": it,
+        "facility_kwh": facility,
+        "location_kg": location,
+        "market_kg": Amount(
+            market_kg,
+            "kg = facility_kwh * factor" if market else "no factor",
+            (figure, *([market.factor_id] if market else [])),
+        ),
+        "supply_kg": Amount(
+            further.supply_kg, "supply_kg = facility_kwh * supply", _known(figure, ids, "supply")
+        ),
+        "transmission_kg": Amount(
+            further.transmission_kg,
+            "transmission_kg = facility_kwh * loss / (1 - loss) * (generation + supply)",
+            _known(figure, ids, "loss", "supply"),
+        ),
+        "water_site_l": Amount(
+            drawn.site_l, "water_site_l = it_kwh * wue", _known(f"{at}.it_kwh", ids, "wue")
+        ),
+        "water_source_l": Amount(
+            drawn.source_l, "water_source_l = facility_kwh * grid_water", _known(figure, ids, "grid_water")
+        ),
+    }
+
+
+def total(key: str, lines: Sequence[Line], prefix: str, kind: Kind = "recorded") -> Line:
+    """Return the sum of lines; a part that is unknown leaves its sum a lower bound.
+
+    Args:
+        key: Of the total.
+        lines: No two hold the same energy.
+        prefix: ``statement.<period>``.
+        kind: What the lines are.
+    """
+    names = [*NAMES, *sorted({n for line in lines for n in line.amounts if n not in NAMES})]
+    amounts = {
+        name: Amount(
+            _sum([line.estimate(name) for line in lines], unit_of(name)),
+            "sum of the lines",
+            tuple(f"{prefix}.{line.key}.{name}" for line in lines if name in line.amounts),
+        )
+        for name in names
+        if lines
+    }
+    return Line(key=key, site_id="", kind=kind, amounts=amounts, runs=sum(line.runs for line in lines))
+
+
+def rest_of(whole: Line, parts: Sequence[Line], prefix: str) -> Line:
+    """Return what of a metered line no recorded run explains; with them it sums to the whole.
+
+    Args:
+        whole: As metered.
+        parts: Recorded at the same site.
+        prefix: ``statement.<period>``.
+    """
+    key = f"{key_of(whole.site_id)}.unattributed"
+    amounts = {}
+    for name, amount in whole.amounts.items():
+        unit = unit_of(name)
+        explained = add((p.estimate(name) for p in parts), unit) if parts else Estimate(value=0.0, unit=unit)
+        inputs = (
+            f"{prefix}.{whole.key}.{name}",
+            *(f"{prefix}.{p.key}.{name}" for p in parts if name in p.amounts),
+        )
+        left = amount.estimate.minus(explained)
+        if amount.estimate.state == "not_applicable":
+            left = amount.estimate
+        amounts[name] = Amount(left, "metered less recorded", inputs)
+    return Line(key=key, site_id=whole.site_id, kind="unattributed", amounts=amounts)
+
+
+def _sum(parts: Sequence[Estimate], unit: str) -> Estimate:
+    """Return a sum; of nothing that applies it does not apply either."""
+    return not_applicable(unit) if all(p.state == "not_applicable" for p in parts) else add(parts, unit)
+
+
+def _known(figure: str, ids: Mapping[str, str], *names: str) -> tuple[str, ...]:
+    return (figure, *(ids[n] for n in names if n in ids))
+
+
+def _of_location(terms: SiteTerms) -> str:
+    if not terms.input_ids:
+        return "no factor"
+    if len(terms.input_ids) == 1:
+        return "kg = facility_kwh * factor"
+    return "kg = sum over hours of facility_kwh * factor of the hour"
+
+
+def _upstream(kwh: Estimate, location: Estimate, terms: SiteTerms) -> Upstream:
+    generation = None
+    if location.value is not None and kwh.value:
+        generation = through(lambda kg, e: kg / e, location, kwh, unit="kg/kWh")
+    return upstream(kwh, generation, terms.supply, terms.loss, span=terms.span)
+
+
+def _water(it: Estimate, facility: Estimate, terms: SiteTerms) -> Water:
+    energy = Energies(
+        boundary=None,
+        device_kwh=unknown("kWh"),
+        it_kwh=it,
+        facility_kwh=facility,
+        overheads=terms.overheads,
+    )
+    return water.water(energy, terms.wue, terms.grid_water)
+
+
+def _about(findings: Sequence[Finding], site_id: str) -> list[Finding]:
+    return [replace(f, message=f"{site_id}: {f.message}", subject=site_id) for f in findings]

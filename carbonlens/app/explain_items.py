@@ -1,0 +1,137 @@
+"""Use case part: records of a ledger, an inventory and the factor tables as items of an explanation."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from carbonlens.accounting.factor_choice import DEFAULT_GRID_U_RELATIVE, relative_sigma
+from carbonlens.accounting.propagation import stated
+from carbonlens.domain.certificate import Certificate
+from carbonlens.domain.estimate import Estimate
+from carbonlens.domain.factor_row import FactorRow
+from carbonlens.domain.meter_reading import MeterReading
+from carbonlens.domain.pricing import PriceRow
+from carbonlens.domain.run import Origin, Reading, Run
+from carbonlens.domain.units import US_PER_S
+from carbonlens.reporting.explanation import Item
+
+
+def factor_item(row: FactorRow, place: str | None = None) -> Item:
+    """Return a factor row.
+
+    Args:
+        row: The row.
+        place: File and line of a row of the user's; ``None`` for a bundled one.
+    """
+    where = "bundled" if place is None else place.rpartition("/")[2]
+    counts = ", ".join(w for w in (row.method, row.averaging, row.span, row.flow) if w)
+    is_grid = row.kind in ("grid", "upstream", "transmission")
+    sigma = relative_sigma(row, DEFAULT_GRID_U_RELATIVE) if is_grid else row.u_relative
+    return Item(
+        item_id=row.factor_id,
+        kind="factor",
+        title=f"{row.kind} factor of {row.subject}, {row.period}" + (f" ({counts})" if counts else ""),
+        estimate=stated(float(row.value), sigma, row.factor_id, row.unit),
+        details=(
+            f"source: {row.source}, {row.vintage}; licence {row.licence}",
+            f"address: {row.address}",
+            f"row: {where}, sha256 {row.sha256[:12]}",
+        ),
+    )
+
+
+def price_item(row: PriceRow) -> Item:
+    """Return a price."""
+    unit = f"{row.amount.currency}/{row.per}"
+    until = f" to {row.valid_to}" if row.valid_to else ""
+    return Item(
+        item_id=row.price_id,
+        kind="price",
+        title=f"{row.cost_kind} price of {row.subject}, from {row.valid_from}{until}",
+        estimate=stated(float(row.amount.amount), row.u_relative, row.price_id, unit),
+        details=(f"source: {row.source}; read on {row.read_on}", f"address: {row.address}"),
+    )
+
+
+def certificate_item(row: Certificate) -> Item:
+    """Return a certificate, with what makes it count or not."""
+    unmet = f"criteria not met: {', '.join(row.unmet)}" if row.unmet else "all eight criteria met"
+    covers = "all that was delivered" if row.energy_mwh is None else f"{row.energy_mwh:f} MWh"
+    retired = f"; retired {row.retired}" if row.retired else "; not retired"
+    return Item(
+        item_id=row.certificate_id,
+        kind="certificate",
+        title=f"{row.kind} of {row.entity} in {row.market}, {row.period}: {covers}",
+        estimate=stated(float(row.value_kg_per_kwh), row.u_relative, row.certificate_id, "kg/kWh"),
+        details=(
+            f"{unmet}{retired if row.kind == 'certificate' else ''}",
+            f"file: {row.source or 'not stated'}",
+        ),
+    )
+
+
+def reading_item(row: MeterReading) -> Item:
+    """Return one reading of a meter."""
+    joules = None if row.energy_j is None else float(row.energy_j)
+    return Item(
+        item_id=f"reading:{row.reading_id}",
+        kind="reading",
+        title=f"reading of meter {row.meter_id}, {_span(row.start_us, row.end_us)}",
+        estimate=Estimate(value=joules, unit="J", grade=row.grade, bounds=(None, None)),
+        details=(f"method {row.method or 'not stated'}, grade {row.grade}", _where(row.origin)),
+    )
+
+
+def run_item(run: Run) -> Item:
+    """Return a run with its readings."""
+    facts = [w for w in (run.site and f"site {run.site}", run.zone and f"zone {run.zone}") if w]
+    facts += [f"step {run.step}"] if run.step else []
+    when = _span(run.start_us, run.end_us)
+    lost = f"; coverage {run.coverage:.1%}" if run.coverage is not None else ""
+    return Item(
+        item_id=f"run:{run.run_id}",
+        kind="run",
+        title=f"run {run.run_id}, {when}" + (f", {', '.join(facts)}" if facts else ""),
+        estimate=run.total_energy,
+        formula="sum of its readings",
+        details=(f"{_where(run.origin)}{lost}",),
+        parts=tuple(_reading(run, reading) for reading in run.energy),
+    )
+
+
+def _reading(run: Run, reading: Reading) -> Item:
+    covered = "" if reading.covered_s is None else f", covers {reading.covered_s:.6g} s"
+    if reading.covered_s is not None and run.duration_s:
+        covered += f" of {run.duration_s:.6g} s"
+    sensors = f"; errors of {', '.join(reading.u_by_source_j)}" if reading.u_by_source_j else ""
+    devices = f"; devices {', '.join(reading.devices)}" if reading.devices else ""
+    return Item(
+        item_id=f"run:{run.run_id}.{reading.component}",
+        kind="reading",
+        title=f"reading of {reading.component}, {reading.boundary or 'boundary not stated'}",
+        estimate=reading.estimate,
+        details=(f"{reading.method}, grade {reading.grade or 'not stated'}{covered}{sensors}{devices}",),
+    )
+
+
+def _span(start_us: int | None, end_us: int | None) -> str:
+    if start_us is None:
+        return "time not stated"
+    if end_us is None:
+        return f"from {_time(start_us)}"
+    return f"{_time(start_us)} to {_time(end_us)}"
+
+
+def _time(instant_us: int) -> str:
+    return f"{datetime.fromtimestamp(instant_us / US_PER_S, tz=UTC):%Y-%m-%d %H:%M}Z"
+
+
+def _where(origin: Origin | None) -> str:
+    """Return where a record was read: file and line, else what measured it."""
+    if origin is None:
+        return "origin not recorded"
+    if origin.source_file is None:
+        return f"journal of {origin.instrument}"
+    line = f":{origin.source_line}" if origin.source_line else ""
+    sha = f", sha256 {origin.source_sha256[:12]}" if origin.source_sha256 else ""
+    return f"file {origin.source_file}{line}{sha}, by {origin.instrument}"

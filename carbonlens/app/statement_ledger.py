@@ -1,0 +1,175 @@
+"""Use case part: what a ledger holds of a period, summed by place with the factors of each hour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from carbonlens.accounting.site_energy import UNSTATED, Activity
+from carbonlens.app.statement_prices import PricedHours, priced_hours
+from carbonlens.app.statement_terms import Months, PlaceTerms, place_terms, sites_of, without_hours
+from carbonlens.domain.estimate import unknown
+from carbonlens.domain.figure import Figure
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.inventory import Inventory
+from carbonlens.domain.units import S_PER_HOUR
+from carbonlens.factors.store import FactorSet
+from carbonlens.ledger.calendar import Period
+from carbonlens.ledger.rate_arrays import HourRates
+
+if TYPE_CHECKING:
+    from carbonlens.ledger.accounts import Total
+    from carbonlens.ledger.frames import View
+    from carbonlens.ledger.rates import Name, Rates
+
+_UNRATED: Final = "CL522"
+"""The ledger's word on energy without a rate; a statement says it by place."""
+
+
+def months_of(hours: Period) -> Months:
+    """Return the UTC months of a period with their hours."""
+    counts: dict[str, int] = {}
+    at = hours.first_hour
+    while at < hours.end_hour:
+        when = datetime.fromtimestamp(at * S_PER_HOUR, tz=UTC)
+        index = when.year * 12 + when.month
+        after = datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC)
+        end = min(int(after.timestamp()) // S_PER_HOUR, hours.end_hour)
+        counts[f"{when.year:04}-{when.month:02}"] = end - at
+        at = end
+    return Months(tuple(counts), tuple(counts.values()), hours.first_hour)
+
+
+class PeriodReading:
+    """The runs of a period by place, with what holds at each.
+
+    Attributes:
+        places: Terms by site.
+        prices: Prices of electricity by site.
+    """
+
+    def __init__(self, view: View, inventory: Inventory, factors: FactorSet, hours: Period) -> None:
+        """Find the places that the runs name.
+
+        Args:
+            view: Of the period.
+            inventory: Which declares sites and tariffs.
+            factors: The rows in force.
+            hours: The period.
+        """
+        from carbonlens.ledger import queries
+        from carbonlens.ledger.rate_arrays import placed
+
+        self._view = view
+        self._hours = hours
+        self._parts = placed(queries.roots(view.parts, view.orphans))
+        rows = view.rows(self._parts.select("site", "zone").unique())
+        pairs = sorted((row["site"], row["zone"]) for row in rows)
+        self.sites, zones = sites_of(pairs, inventory)
+        months, coarse = months_of(hours), without_hours(factors)
+        # Metered sites have energy where no run names them.
+        names = [*zones, *sorted({m.site for m in inventory.meters} - set(zones))]
+        self.places: dict[str, PlaceTerms] = {
+            name: place_terms(name, zones.get(name, ()), inventory, factors, coarse, months) for name in names
+        }
+        self.prices: dict[str, PricedHours] = {
+            name: priced_hours(name, place.place, inventory, hours, months)
+            for name, place in self.places.items()
+        }
+        self._rates: dict[Name, Rates | None] = {}
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """Tariffs and prices that were used."""
+        return tuple(f for p in self.prices.values() for f in p.figures)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found about prices."""
+        return tuple(f for p in self.prices.values() for f in p.findings)
+
+    def activities(
+        self, label: str | None = None, *, priced: bool = True
+    ) -> tuple[tuple[Activity, ...], tuple[Finding, ...]]:
+        """Return the energy by site, month and boundary, or by a label, site and boundary.
+
+        Args:
+            label: A label of the queries, or ``tag:NAME``; months are not told apart then.
+            priced: False for the energy alone.
+        """
+        from carbonlens.ledger import accounts, queries
+
+        by = ["site", "zone", "month_utc" if label is None else label]
+        parts = queries.labelled(self._parts, by)
+        names: tuple[Name, ...] = ("emissions", "cost") if priced else ()
+        rates = [rate for rate in map(self._rate, names) if rate is not None]
+        account = accounts.account_of(self._view, parts, by, rates)
+        found = tuple(self._activity(total, by[2], label) for total in account.totals)
+        return found, tuple(f for f in account.findings if f.code != _UNRATED)
+
+    def runs(self, label: str | None = None) -> dict[str, tuple[str, ...]]:
+        """Return the runs of each site and boundary, by the id under which energies name them.
+
+        Args:
+            label: Split by it, as ``activities``.
+        """
+        from carbonlens.ledger import queries
+
+        keys = ["site", "zone", "boundary", *([label] if label else []), "run_id"]
+        parts = queries.labelled(self._parts, [label] if label else [])
+        found: dict[str, list[str]] = {}
+        for row in self._view.rows(parts.select(*keys).unique().sort("run_id")):
+            value = "" if label is None else f".{label}.{'(none)' if row[label] is None else row[label]}"
+            site = self.sites[str(row["site"]), str(row["zone"])]
+            name = f"runs.{self._hours.text}{value}.{site}.{row['boundary'] or UNSTATED}"
+            found.setdefault(name, []).append(row["run_id"])
+        return {name: tuple(held) for name, held in found.items()}
+
+    def _activity(self, total: Total, third: str, label: str | None) -> Activity:
+        group = total.group
+        value = total.energy.estimate.value or 0.0
+        last = group[third]
+        cost = None if total.cost is None else total.cost.estimate
+        return Activity(
+            site_id=self.sites[str(group["site"]), str(group["zone"])],
+            month=f"{last // 100:04}-{last % 100:02}" if label is None and isinstance(last, int) else "",
+            boundary=total.boundary,
+            energy=total.energy.estimate,
+            exact_j=total.energy.exact,
+            location=unknown("kg") if total.emissions is None else total.emissions.estimate,
+            costs={total.currency: cost} if total.currency is not None and cost is not None else {},
+            runs=total.runs,
+            grade_j={g: share * value for g, share in total.grade_shares.items()},
+            group=None if label is None or last is None else str(last),
+        )
+
+    def _rate(self, name: Name) -> Rates | None:
+        if name not in self._rates:
+            self._rates[name] = self._loaded(name)
+        return self._rates[name]
+
+    def _loaded(self, name: Name) -> Rates | None:
+        import numpy as np
+
+        from carbonlens.ledger import rate_arrays
+
+        held: Sequence[Any] = [
+            (pair, (self.places if name == "emissions" else self.prices)[site])
+            for pair, site in self.sites.items()
+        ]
+        held = [(pair, one) for pair, one in held if one.values]
+        if not held:
+            return None
+        values, rows, at = [], [], 0
+        for _, one in held:
+            rows.append(np.where(one.index >= 0, one.index + at, rate_arrays.NO_RATE))
+            values += one.values
+            at += len(one.values)
+        given = HourRates(
+            places=[pair for pair, _ in held],
+            first_hour=self._hours.first_hour,
+            values=values,
+            index=np.stack(rows),
+        )
+        return rate_arrays.load(self._view, name, given)

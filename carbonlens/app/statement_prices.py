@@ -1,0 +1,153 @@
+"""Use case part: what electricity costs at a site in each hour of a period."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from carbonlens.accounting.places import Place
+from carbonlens.accounting.price_choice import Wanted, choose_price
+from carbonlens.accounting.propagation import stated
+from carbonlens.accounting.tariff import HourPrice
+from carbonlens.app.statement_terms import Months
+from carbonlens.app.tariffs import tariff_prices
+from carbonlens.domain.figure import Figure
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.inventory import Inventory
+from carbonlens.ledger.calendar import Period
+from carbonlens.ledger.rate_arrays import HourRate
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class PricedHours(msgspec.Struct, frozen=True, kw_only=True):
+    """Prices of electricity at a site.
+
+    Attributes:
+        values: Distinct prices.
+        index: Number of the price of each hour, -1 for none; a numpy array.
+        ids: Ids of tariffs or prices by currency.
+        figures: The prices as figures.
+    """
+
+    values: tuple[HourRate, ...] = ()
+    index: Any = None
+    ids: dict[str, tuple[str, ...]] = {}
+    figures: tuple[Figure, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def priced_hours(
+    name: str, place: Place | None, inventory: Inventory, hours: Period, months: Months
+) -> PricedHours:
+    """Return the price of each hour at a site: by its tariff, else by a price of electricity.
+
+    Args:
+        name: Of the site.
+        place: Where it lies; ``None`` when nobody knows it.
+        inventory: With tariffs and prices.
+        hours: The period.
+        months: Its UTC months.
+    """
+    own = msgspec.structs.replace(inventory, tariffs=tuple(t for t in inventory.tariffs if t.site == name))
+    if own.tariffs:
+        found = tariff_prices(own, hours)
+        priced = [p for one in found for p in one.hours]
+        return _by_tariff(priced, inventory, hours, tuple(f for one in found for f in one.findings))
+    return _by_price(name, place, inventory, months)
+
+
+def _by_tariff(
+    priced: list[HourPrice], inventory: Inventory, hours: Period, findings: tuple[Finding, ...]
+) -> PricedHours:
+    index = _empty(hours.end_hour - hours.first_hour)
+    numbers: dict[HourPrice, int] = {}
+    for price in priced:
+        alike = price._replace(hour_utc=0)
+        index[price.hour_utc - hours.first_hour] = numbers.setdefault(alike, len(numbers))
+    values = [
+        HourRate(rate=p.amount_per_kwh, source_id=p.tariff_id, u_relative=p.u_relative, currency=p.currency)
+        for p in numbers
+    ]
+    sources = {t.tariff_id: t.source for t in inventory.tariffs}
+    figures = [
+        Figure(
+            figure_id=f"{p.tariff_id}.{p.band}",
+            estimate=stated(float(p.amount_per_kwh), p.u_relative, p.tariff_id, f"{p.currency}/kWh"),
+            label=f"tariff {p.tariff_id}, band {p.band}; {sources[p.tariff_id]}",
+        )
+        for p in numbers
+    ]
+    ids: dict[str, list[str]] = {}
+    for price in numbers:
+        ids.setdefault(price.currency, []).append(f"{price.tariff_id}.{price.band}")
+    return PricedHours(
+        values=tuple(values),
+        index=index,
+        ids={c: tuple(dict.fromkeys(held)) for c, held in ids.items()},
+        figures=tuple({f.figure_id: f for f in figures}.values()),
+        findings=findings,
+    )
+
+
+def _by_price(name: str, place: Place | None, inventory: Inventory, months: Months) -> PricedHours:
+    index = _empty(sum(months.hours))
+    values: list[HourRate] = []
+    figures: list[Figure] = []
+    ids: dict[str, tuple[str, ...]] = {}
+    findings: list[Finding] = []
+    at = 0
+    for month, count in zip(months.names, months.hours, strict=True):
+        regions = (name, place.zone if place else None)
+        choices = [
+            choose_price(
+                inventory.prices,
+                (),
+                Wanted(subject="electricity", date=f"{month}-01", per="kWh", region=region),
+            )
+            for region in regions
+        ]
+        row = next((c.row for c in choices if c.row is not None), None)
+        if row is None:
+            findings.append(_no_price(name))
+        else:
+            rate = HourRate(
+                rate=row.amount.amount,
+                source_id=row.price_id,
+                u_relative=row.u_relative,
+                currency=row.amount.currency,
+            )
+            if rate not in values:
+                values.append(rate)
+                unit = f"{row.amount.currency}/kWh"
+                value = stated(float(row.amount.amount), row.u_relative, row.price_id, unit)
+                label = f"price of electricity from {row.valid_from}; {row.source}"
+                figures.append(Figure(figure_id=row.price_id, estimate=value, label=label))
+                ids[row.amount.currency] = (*ids.get(row.amount.currency, ()), row.price_id)
+            index[at : at + count] = values.index(rate)
+        at += count
+    return PricedHours(
+        values=tuple(values),
+        index=index,
+        ids=ids,
+        figures=tuple(figures),
+        findings=tuple(dict.fromkeys(findings)),
+    )
+
+
+def _empty(hours: int) -> np.ndarray[Any, Any]:
+    import numpy as np
+
+    return np.full(hours, -1, dtype=np.int32)
+
+
+def _no_price(name: str) -> Finding:
+    return Finding(
+        code="CL486",
+        severity="info",
+        message=f"no price of electricity at {name}: its cost is unknown",
+        mend="add a tariff of the site, or a price of subject electricity per kWh, to the inventory",
+        subject=name,
+    )

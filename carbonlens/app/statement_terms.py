@@ -1,0 +1,366 @@
+"""Use case part: what holds at each place that runs of a period name.
+
+Sites come from the inventory, zones as runs state them; both become places, and places
+factors. What nobody declares stays unknown, with a Finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from carbonlens.accounting.boundaries import Overheads, site_overheads
+from carbonlens.accounting.emissions import Rate
+from carbonlens.accounting.factor_choice import (
+    DEFAULT_GRID_U_RELATIVE,
+    DEFAULT_PUE_U_RELATIVE,
+    MARKET,
+    Choice,
+    choose,
+    relative_sigma,
+)
+from carbonlens.accounting.places import Place
+from carbonlens.accounting.propagation import stated
+from carbonlens.accounting.site_energy import SiteTerms
+from carbonlens.app.places import find_place, grid_factor, site_figure
+from carbonlens.domain.estimate import Estimate, unknown
+from carbonlens.domain.factor_row import FactorKind, FactorRow, Span
+from carbonlens.domain.figure import Figure
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.inventory import Inventory
+from carbonlens.domain.site import Site
+from carbonlens.errors import SelectionError
+from carbonlens.factors.store import FactorSet
+from carbonlens.ledger.rate_arrays import HourRate
+
+if TYPE_CHECKING:
+    import numpy as np
+
+NOWHERE: Final = "no_place"
+"""Stands for the site of runs that state neither site nor zone."""
+
+_LENGTH_OF_HOUR: Final = 13
+
+
+class Months(msgspec.Struct, frozen=True):
+    """UTC months of a period, how many of its hours lie in each, and the first of these."""
+
+    names: tuple[str, ...]
+    hours: tuple[int, ...]
+    first_hour: int
+
+
+class PlaceTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """Terms of one place, and its location-based factors by the hour.
+
+    Attributes:
+        place: ``None`` where nobody knows it.
+        values: Distinct factors.
+        index: Number of the factor of each hour, -1 for none; a numpy array.
+        rows: Factor rows used, for whatever.
+    """
+
+    terms: SiteTerms
+    place: Place | None
+    values: tuple[HourRate, ...]
+    index: Any
+    rows: tuple[FactorRow, ...]
+
+
+def sites_of(
+    pairs: Iterable[tuple[str, str]], inventory: Inventory
+) -> tuple[dict[tuple[str, str], str], dict[str, tuple[str, ...]]]:
+    """Return the site of each pair of site and zone that runs state, and the zones of each site.
+
+    Args:
+        pairs: Site and zone as the runs have them, empty where they state none.
+        inventory: Whose sites are taken by name.
+    """
+    sites: dict[tuple[str, str], str] = {}
+    zones: dict[str, list[str]] = {}
+    for site, zone in sorted(pairs):
+        name = site or (f"zone:{zone}" if zone else NOWHERE)
+        declared = inventory.site(site) if site else None
+        if declared is None and site and zone and zones.get(name, [zone]) != [zone]:
+            # Without a declaration one name in two zones is two places.
+            name = f"{site}:{zone}"
+        sites[site, zone] = name
+        held = zones.setdefault(name, [])
+        if zone and zone not in held:
+            held.append(zone)
+    return sites, {name: tuple(held) for name, held in zones.items()}
+
+
+def without_hours(factors: FactorSet) -> FactorSet:
+    """Return the factors of months and years: few, where those of hours are many."""
+    if not any(len(row.period) == _LENGTH_OF_HOUR for row in factors.rows):
+        return factors
+    return FactorSet(
+        rows=tuple(row for row in factors.rows if len(row.period) != _LENGTH_OF_HOUR),
+        overrides=tuple(o for o in factors.overrides if len(o.row.period) != _LENGTH_OF_HOUR),
+    )
+
+
+def place_terms(
+    name: str,
+    zones: Sequence[str],
+    inventory: Inventory,
+    factors: FactorSet,
+    coarse: FactorSet,
+    months: Months,
+) -> PlaceTerms:
+    """Return what holds at a site.
+
+    Args:
+        name: Site, or the stand-in of runs without one.
+        zones: As its runs state them.
+        inventory: Which may declare it.
+        factors: The rows in force.
+        coarse: The same ``without_hours``.
+        months: Of the period.
+    """
+    site = inventory.site(name)
+    place, findings = _place(name, site, zones)
+    if site is None and name != NOWHERE:
+        findings.append(_undeclared(name))
+    if place is None:
+        terms = SiteTerms(site_id=name, site=site, overheads=_overheads(name, site), findings=tuple(findings))
+        return PlaceTerms(terms=terms, place=None, values=(), index=_none(months), rows=())
+    choices = {m: grid_factor(place, m, coarse) for m in months.names}
+    market = {m: grid_factor(place, m, coarse, MARKET) for m in months.names}
+    residual = {m: c.row for m, c in market.items() if c.row is not None and c.row.method != "location"}
+    values, index, used = _by_hour(place, choices, factors, months)
+    around, of_site, more = _site_figures(name, site, place, months.names[-1], coarse)
+    every = list(choices.values())
+    findings += [f for c in every for f in c.findings] + more
+    terms = SiteTerms(
+        site_id=name,
+        site=site,
+        place_name=place.name,
+        how=_how(every),
+        overheads=around,
+        location={m: _rate(c.row) for m, c in choices.items() if c.row is not None},
+        residual={m: _rate(row) for m, row in residual.items()},
+        span=_one_span(used),
+        input_ids=tuple(dict.fromkeys(row.factor_id for row in used)),
+        supply=of_site.get("supply"),
+        loss=of_site.get("loss"),
+        wue=of_site.get("wue"),
+        grid_water=of_site.get("grid_water"),
+        ids=of_site["ids"],
+        findings=tuple(dict.fromkeys((*place.findings, *findings))),
+    )
+    rows = (*used, *residual.values(), *of_site["rows"])
+    return PlaceTerms(terms=terms, place=place, values=values, index=index, rows=tuple(dict.fromkeys(rows)))
+
+
+def leaves(found: Iterable[PlaceTerms]) -> tuple[Figure, ...]:
+    """Return the factors and overheads that were used, as figures that rest on nothing else."""
+    figures = []
+    for one in found:
+        around, site = one.terms.overheads, one.terms.site
+        for figure_id, estimate, source, what in (
+            (around.pue_id, around.pue, site.pue_source if site else None, "PUE"),
+            (around.host_id, around.host, site.host_overhead_source if site else None, "host overhead"),
+        ):
+            label = f"{what} of {one.terms.site_id}" + (f"; {source}" if source else "")
+            if estimate is None:
+                label = f"{what} of {one.terms.site_id}: nobody states it"
+            figures.append(Figure(figure_id=figure_id, estimate=estimate or unknown("1"), label=label))
+        if site is not None and site.wue_l_per_kwh is not None and one.terms.wue is not None:
+            label = f"WUE of {one.terms.site_id}" + (f"; {site.wue_source}" if site.wue_source else "")
+            figures.append(Figure(figure_id=one.terms.ids["wue"], estimate=one.terms.wue, label=label))
+        # Of hours there are thousands: explain looks them up by their ids.
+        figures += [factor_figure(row) for row in one.rows if len(row.period) != _LENGTH_OF_HOUR]
+    return tuple(figures)
+
+
+def factor_figure(row: FactorRow) -> Figure:
+    """Return a factor row as a figure; its label names source, version and licence."""
+    words = [w for w in (row.method, row.averaging, row.span, row.flow) if w] if row.kind == "grid" else []
+    label = f"{row.kind} of {row.subject} {row.period}{' (' + ', '.join(words) + ')' if words else ''}"
+    return Figure(
+        figure_id=row.factor_id,
+        estimate=stated(float(row.value), _sigma(row), row.factor_id, row.unit),
+        label=f"{label}; {row.source}, {row.vintage}, {row.licence}",
+    )
+
+
+def _sigma(row: FactorRow) -> float | None:
+    if row.kind in ("grid", "upstream", "transmission"):
+        return relative_sigma(row, DEFAULT_GRID_U_RELATIVE)
+    return row.u_relative
+
+
+def _place(name: str, site: Site | None, zones: Sequence[str]) -> tuple[Place | None, list[Finding]]:
+    """Return the place of a site: as the inventory declares it, else as its runs say."""
+    written = None
+    if site is not None:
+        written = f"{site.provider}:{site.region}" if site.provider and site.region else site.zone
+    if written is None and len(zones) > 1:
+        return None, [_found("CL481", f"runs at {name} state several zones ({', '.join(zones)})", name)]
+    if written is None and not zones:
+        what = "runs state neither site nor zone" if name == NOWHERE else f"{name} has no zone"
+        return None, [_found("CL481", f"{what}: emissions there are unknown", name)]
+    try:
+        place = find_place(written or zones[0])
+    except SelectionError as error:
+        return None, [_found("CL481", f"{name}: {error.what} ({error.mend}): emissions are unknown", name)]
+    return place, [f for z in zones for f in _disagreement(name, place, z)]
+
+
+def _disagreement(name: str, place: Place, zone: str) -> list[Finding]:
+    try:
+        other = find_place(zone)
+    except SelectionError:
+        return [_found("CL481", f"runs at {name} state zone {zone!r}, which is none", name)]
+    if other.zone in place.chain or place.zone in other.chain:
+        return []
+    text = f"runs at {name} state zone {zone}, and the inventory puts it in {place.zone}, which is used"
+    return [_found("CL481", text, name)]
+
+
+def _overheads(name: str, site: Site | None) -> Overheads:
+    if site is None:
+        return Overheads(pue_id=f"pue:{name}", host_id=f"host_overhead:{name}")
+    return site_overheads(site)
+
+
+def _by_hour(
+    place: Place, choices: Mapping[str, Choice], factors: FactorSet, months: Months
+) -> tuple[tuple[HourRate, ...], np.ndarray[Any, Any], tuple[FactorRow, ...]]:
+    """Return distinct factors, the number of each hour's, and the rows used."""
+    import numpy as np
+
+    rows = {m: c.row for m, c in choices.items()}
+    every: list[FactorRow] = []
+    index = _none(months)
+    at = 0
+    hourly = _hourly(place, factors, set(months.names))
+    own = frozenset(row.factor_id for row in factors.own) if hourly else frozenset()
+    for month, count in zip(months.names, months.hours, strict=True):
+        row = rows[month]
+        if row is not None:
+            if row not in every:
+                every.append(row)
+            index[at : at + count] = every.index(row)
+        at += count
+    for hour, held in hourly.items():
+        number = int(np.datetime64(hour, "h").astype(np.int64)) - months.first_hour
+        row = held[0]
+        if len(held) > 1:
+            # Of its own rows alone: a choice looks at all of the user's that it is given.
+            mine = [r for r in held if r.factor_id in own]
+            row = choose(held, "grid", (held[0].subject,), hour, own=mine).row
+        if row is not None and 0 <= number < len(index):
+            index[number] = len(every)
+            every.append(row)
+    used = [every[n] for n in dict.fromkeys(int(i) for i in np.unique(index) if i >= 0)]
+    return tuple(map(_hour_rate, every)), index, tuple(used)
+
+
+def _hourly(place: Place, factors: FactorSet, months: set[str]) -> dict[str, list[FactorRow]]:
+    """Return location-based rows of single hours, by hour; of the first subject that has any."""
+    subjects = (place.cloud, *place.chain) if place.cloud else place.chain
+    for subject in subjects:
+        found: dict[str, list[FactorRow]] = {}
+        for row in factors.find("grid", subject):
+            if len(row.period) == _LENGTH_OF_HOUR and row.period[:7] in months and row.method == "location":
+                found.setdefault(row.period, []).append(row)
+        if found or any(row.method == "location" for row in factors.find("grid", subject)):
+            return found
+    return {}
+
+
+def _hour_rate(row: FactorRow) -> HourRate:
+    # Hours and months of one source share its error; years are told apart.
+    source = row.factor_id if len(row.period) == 4 else f"grid:{row.subject}:{row.source}"
+    u_relative = relative_sigma(row, DEFAULT_GRID_U_RELATIVE)
+    return HourRate(rate=row.value, source_id=source, u_relative=u_relative)
+
+
+def _rate(row: FactorRow) -> Rate:
+    held = _hour_rate(row)
+    value = stated(float(row.value), held.u_relative, held.source_id, "kg/kWh")
+    return Rate(factor_id=row.factor_id, kg_per_kwh=value, span=row.span)
+
+
+def _site_figures(
+    name: str, site: Site | None, place: Place, when: str, factors: FactorSet
+) -> tuple[Overheads, dict[str, Any], list[Finding]]:
+    """Return overheads, and water and upstream factors with their ids and rows."""
+    around = _overheads(name, site)
+    findings: list[Finding] = []
+    found: dict[str, Any] = {"ids": {}, "rows": []}
+    if around.pue is None:
+        row, said = _published("pue", place, when, factors)
+        findings += said
+        if row is not None:
+            value = stated(float(row.value), relative_sigma(row, DEFAULT_PUE_U_RELATIVE), row.factor_id, "1")
+            around = msgspec.structs.replace(around, pue=value, pue_id=row.factor_id)
+            found["rows"].append(row)
+    if site is not None and site.wue_l_per_kwh is not None:
+        wue_id = f"wue:{name}"
+        found["wue"], found["ids"]["wue"] = stated(site.wue_l_per_kwh, None, wue_id, "L/kWh"), wue_id
+    else:
+        row, said = _published("wue", place, when, factors)
+        findings += said
+        _take(found, "wue", row)
+    kinds: tuple[tuple[str, FactorKind], ...] = (
+        ("grid_water", "water_source"),
+        ("supply", "upstream"),
+        ("loss", "transmission"),
+    )
+    for key, kind in kinds:
+        rows = [r for subject in place.chain for r in factors.find(kind, subject)]
+        choice = choose(rows, kind, place.chain, when, own=factors.own)
+        if choice.row is not None:
+            findings += choice.findings
+        _take(found, key, choice.row)
+    return around, found, findings
+
+
+def _take(found: dict[str, Any], name: str, row: FactorRow | None) -> None:
+    if row is not None:
+        found[name] = _value(row)
+        found["ids"][name] = row.factor_id
+        found["rows"].append(row)
+
+
+def _value(row: FactorRow) -> Estimate:
+    return stated(float(row.value), _sigma(row), row.factor_id, row.unit)
+
+
+def _published(
+    kind: Literal["pue", "wue"], place: Place, when: str, factors: FactorSet
+) -> tuple[FactorRow | None, list[Finding]]:
+    choice = site_figure(kind, place, when, factors)
+    if choice is None or choice.row is None:
+        return None, []
+    return choice.row, list(choice.findings)
+
+
+def _none(months: Months) -> np.ndarray[Any, Any]:
+    import numpy as np
+
+    return np.full(sum(months.hours), -1, dtype=np.int32)
+
+
+def _how(choices: Sequence[Choice]) -> str:
+    return "; ".join(dict.fromkeys(c.how for c in choices))
+
+
+def _one_span(rows: Sequence[FactorRow]) -> Span | None:
+    spans = {row.span for row in rows}
+    return spans.pop() if len(spans) == 1 else None
+
+
+def _undeclared(name: str) -> Finding:
+    return _found("CL480", f"{name} is no site of the inventory: scope, PUE and market are unknown", name)
+
+
+def _found(code: str, message: str, subject: str) -> Finding:
+    mend = "declare it in the inventory's sites.toml, and name it as site of the runs"
+    return Finding(code=code, severity="warning", message=message, subject=subject, mend=mend)

@@ -1,0 +1,51 @@
+"""``carbonlens account``: the statement of a period."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from carbonlens.cli.factors import FactorsOption
+from carbonlens.cli.options import JsonOption, LedgerOption
+
+PeriodOption = Annotated[
+    str | None,
+    typer.Option(
+        "--period", metavar="P", help="2026Q3, 2026-08 or 2026, fiscal [the last quarter with runs]."
+    ),
+]
+InventoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--inventory",
+        metavar="DIR",
+        help="The inventory folder [CARBONLENS_INVENTORY, pyproject.toml, ./inventory].",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("account")(account_command)
+
+
+def account_command(
+    period: PeriodOption = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="LABEL", help="site, team, model or tag:NAME.")
+    ] = None,
+    inventory: InventoryOption = None,
+    factors: FactorsOption = None,
+    ledger: LedgerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Account for a period: energy, carbon twice, water, hardware and cost, per site and in total."""
+    from carbonlens.app.statement import make_statement
+    from carbonlens.cli import account_view
+
+    made = make_statement(period, by=by, inventory=inventory, factors=factors, ledger=ledger)
+    if json:
+        account_view.print_as_json(made)
+    else:
+        account_view.print_as_text(made)

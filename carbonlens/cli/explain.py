@@ -1,0 +1,45 @@
+"""``carbonlens explain``: any figure down to formula, factors, readings and file lines."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from carbonlens.cli.account import InventoryOption, PeriodOption
+from carbonlens.cli.factors import FactorsOption
+from carbonlens.cli.options import JsonOption, LedgerOption, StudyOption
+from carbonlens.errors import UsageError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("explain")(explain_command)
+
+
+def explain_command(
+    figure: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FIGURE", help="Id of a figure, run, factor, price or certificate; --list names figures."
+        ),
+    ] = None,
+    study: StudyOption = None,
+    period: PeriodOption = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the ids of the statement or study.")] = False,
+    inventory: InventoryOption = None,
+    factors: FactorsOption = None,
+    ledger: LedgerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Explain where a figure comes from."""
+    from carbonlens.app.explain import Options, explain, ids
+    from carbonlens.cli import explain_view
+
+    options = Options(study=study, period=period, ledger=ledger, inventory=inventory, factors=factors)
+    if list_:
+        explain_view.print_ids(ids(options), json=json)
+        return
+    if figure is None:
+        raise UsageError("no figure is named", where="FIGURE", mend="list ids: carbonlens explain --list")
+    explain_view.print_tree(explain(figure, options), json=json)

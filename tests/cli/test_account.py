@@ -1,0 +1,124 @@
+"""``account`` and ``explain`` as users run them: width, JSON, refusals, golden trees."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.app import statement_case as case
+from tests.cli.commands import Shell
+
+TEXTS = Path(__file__).parent / "explain_texts"
+AT = f"statement.{case.PERIOD}.lab"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("account")
+    case.write(folder)
+    return folder
+
+
+@pytest.fixture
+def ask(place):
+    shell = Shell(place)
+    options = ("--inventory", "inventory", "--factors", "factors.csv", "--ledger", "ledger")
+
+    def run(*arguments, code=0):
+        return shell(*arguments, *options, code=code)
+
+    run.json = lambda *arguments: shell.json(*arguments, *options)
+    return run
+
+
+def test_the_statement_fits_a_terminal_and_names_place_and_factor(ask):
+    text = ask("account", "--period", case.PERIOD).stdout
+    lines = text.splitlines()
+    assert len(lines) <= 25
+    assert all(len(line) <= 80 for line in lines)
+    assert "DRAFT" in lines[0]
+    assert "attributable to recorded AI workloads" in text
+    assert "location-based" in text
+    assert "market-based" in text
+    assert "Germany" in text
+    assert "own/DE" in text
+
+
+def test_json_holds_every_figure_with_its_inputs(ask):
+    found = ask.json("account", "--period", case.PERIOD, "--by", "team")
+    assert found["schema"] == "carbonlens/account/1"
+    assert found["status"] == "draft"
+    figures = {f["id"]: f for f in found["figures"]}
+    location = figures[f"{AT}.location_kg"]
+    assert location["inputs"] == [f"{AT}.facility_kwh", "own/DE"]
+    assert location["estimate"]["value"] == pytest.approx(float(case.it_kwh() * case.PUE * case.GRID))
+    assert [line["line"] for line in found["by"]["lines"]] == ["by.team.blue", "by.team.red"]
+
+
+@pytest.mark.parametrize("name", ["facility_kwh", "market_kg", "electricity.EUR"])
+def test_a_figure_is_explained_down_to_file_lines(ask, name):
+    """Golden texts: ``python -m tests.cli.test_account`` writes them anew."""
+    text = ask("explain", f"{AT}.{name}").stdout
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert text == (TEXTS / f"{name}.txt").read_text()
+
+
+def test_the_whole_tree_is_in_the_json(ask):
+    found = ask.json("explain", f"{AT}.it_kwh")["figure"]
+
+    def runs(node):
+        own = [i for i in node["further_inputs"] if i.startswith("run:")]
+        own += [node["id"]] if node["kind"] == "run" else []
+        return own + [i for child in node["inputs"] for i in runs(child)]
+
+    assert sorted(runs(found)) == sorted(f"run:{r.run_id}" for r in case.runs() if r.site == "lab")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("run-07", "runs.csv:9"), ("own/DE", "Test table"), ("GO-1", "certificates.toml")],
+)
+def test_records_are_explained_by_their_own_ids(ask, name, said):
+    assert said in ask("explain", name).stdout
+
+
+def test_a_figure_of_a_comparison_is_explained_down_to_its_rows(shell):
+    rows = ["run_id,study,step,energy_j,units,repeat,boundary,energy_grade"]
+    for i in range(1, 5):
+        rows += [f"b{i},s,baseline,10{i},10,{i},it,B", f"q{i},s,int8,5{i},10,{i},it,B"]
+    (shell.folder / "r.csv").write_text("\n".join(rows) + "\n")
+    shell("import", "r.csv")
+    text = shell("explain", "step.int8.change_vs_baseline", "--study", "s").stdout
+    assert "[step.baseline.energy_per_unit]" in text
+    assert "file r.csv:3" in text
+
+
+def test_an_unknown_id_names_near_ones(ask):
+    refused = ask("explain", f"{AT}.locaton_kg", code=2).stderr
+    assert f"{AT}.location_kg" in refused
+    assert "--list" in refused
+
+
+def test_ids_can_be_listed(ask):
+    assert f"{AT}.market_kg" in ask("explain", "--list", "--period", case.PERIOD).stdout.splitlines()
+
+
+def test_a_wrong_period_is_a_usage_error(ask):
+    assert "is no period" in ask("account", "--period", "May", code=2).stderr
+    assert "no runs in 2026-06" in ask("account", "--period", "2026-06", code=2).stderr
+
+
+def _write() -> None:
+    import tempfile
+
+    TEXTS.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        case.write(folder)
+        shell = Shell(folder)
+        for one in ("facility_kwh", "market_kg", "electricity.EUR"):
+            options = ("--inventory", "inventory", "--factors", "factors.csv", "--ledger", "ledger")
+            (TEXTS / f"{one}.txt").write_text(shell("explain", f"{AT}.{one}", *options).stdout)
+
+
+if __name__ == "__main__":
+    _write()
