@@ -22,7 +22,7 @@ def check_per_unit(claim: Claim) -> tuple[Finding, ...]:
     slip = explain(each, expected, claim, with_pue=False)
     because = f": {slip.words} explains it" if slip else ": the inputs do not give the output"
     text = (
-        f"{figure(kg.value)} kg over {figure(units.value)} units is {figure(expected.value)} kg each, "
+        f"{figure(kg.value)} kg over a count of {figure(units.value)} is {figure(expected.value)} kg each, "
         f"{shown(claim.per_unit)} stated ({apart(each, expected)}){because}"
     )
     return (about(claim, "CL716", text, "correct the ratio or its unit"),)

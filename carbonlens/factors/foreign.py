@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.factor_row import FactorRow
 from carbonlens.errors import ConfigError, InputFileError
 from carbonlens.factors.table_file import FIELDS, Table, read_csv
@@ -152,7 +153,7 @@ def _lines(content: str, *, where: str) -> tuple[list[str], list[Line]]:
             continue
         if len(cells) != len(columns):
             raise ConfigError(
-                f"has {len(cells)} cells where the first line names {len(columns)} columns",
+                f"has {counted(len(cells), 'cell')} where the first line names {counted(len(columns), 'column')}",
                 where=f"{where}, line {reader.line_num}",
                 mend="download the file again, or mend that line",
             )

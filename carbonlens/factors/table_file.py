@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from carbonlens.domain import decoding
+from carbonlens.domain.counting import counted
 from carbonlens.domain.factor_row import FactorRow
 from carbonlens.errors import ConfigError
 
@@ -132,7 +133,7 @@ def _check_header(header: Sequence[str], where: str) -> None:
 
 def _cells_fault(found: int, wanted: int, place: str) -> ConfigError:
     return ConfigError(
-        f"has {found} cells where the first line names {wanted} columns",
+        f"has {counted(found, 'cell')} where the first line names {counted(wanted, 'column')}",
         where=place,
         mend="quote a cell that holds a comma, and leave unknown ones empty",
     )
