@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_HOUR
-from carbonlens.errors import InputFileError, MissingExtraError
+from carbonlens.errors import MissingExtraError, SelectionError
 from carbonlens.ledger.opening import open_ledger
 from carbonlens.ledger.records import Stored, current, family_of
 from carbonlens.ledger.store import Ledger, unwritable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from carbonlens.ledger.closing import PeriodStatus
     from carbonlens.ledger.compaction import Compaction
     from carbonlens.ledger.export import Format
+    from carbonlens.ledger.holdings import Holdings
     from carbonlens.ledger.redacting import Redaction
     from carbonlens.ledger.verify import Verification
 
@@ -37,12 +39,14 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
         before: The record that was the run's latest.
         after: The one that supersedes it.
         adjusts: Name of the closed period whose figures it adjusts.
+        settles: How many further corrections of the run it supersedes too.
     """
 
     before: Run
     after: Run
     ledger: str
     adjusts: str | None = None
+    settles: int = 0
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,10 +56,12 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
         content: The file's bytes.
         runs: How many runs are in it.
         findings: What could not be read, and is not in it.
+        label: Of the period that was asked for: ``DRAFT`` while it is open; empty without one.
     """
 
     content: bytes
     runs: int
+    label: str = ""
     findings: tuple[Finding, ...] = ()
 
 
@@ -72,7 +78,7 @@ def compact(*, ledger: str | Path | None = None, months: Sequence[str] | None = 
     """
     from carbonlens.ledger import compaction
 
-    with open_ledger(ledger) as store:
+    with _opened(ledger) as store:
         _require_duckdb()
         try:
             return compaction.compact(store.path, before=f"{datetime.now(tz=UTC):%Y%m}", months=months)
@@ -84,11 +90,12 @@ def verify(*, ledger: str | Path | None = None) -> Verification:
     """Check a whole ledger.
 
     Raises:
+        SelectionError: If there is no ledger.
         RecordError: If the folder itself cannot be read.
     """
     from carbonlens.ledger import verify as checks
 
-    with open_ledger(ledger) as store:
+    with _opened(ledger) as store:
         try:
             return checks.verify(store.path, now_us=_now_us())
         except OSError as error:
@@ -120,8 +127,9 @@ def export(
     from carbonlens.ledger.export import export as make
 
     span = None if period is None else span_of(period, calendar)
-    with open_ledger(ledger) as store:
+    with _opened(ledger) as store:
         held = store.holdings()
+        label = "" if span is None or held.unread_files else _status(store, held, span).label
     if held.unread_files:
         raise MissingExtraError("analysis", "duckdb")
     counting, broken = current([r.run for r in held.records])
@@ -134,7 +142,12 @@ def export(
         and (span is None or touches(r.run.start_us, r.run.end_us, span))
     ]
     records.sort(key=lambda r: (*r.run.recorded_us, r.run.run_id))
-    return Exported(content=make(records, format_), runs=len(records), findings=(*held.findings, *broken))
+    return Exported(
+        content=make(records, format_, span),
+        runs=len(records),
+        label=label,
+        findings=(*held.findings, *broken),
+    )
 
 
 def close(
@@ -153,6 +166,7 @@ def close(
         calendar: Time zone and fiscal year the period is meant in.
 
     Raises:
+        SelectionError: If there is no ledger.
         UsageError: If the period is not over, or closed already.
         RecordError: If a part of the ledger cannot be read.
         UnwritableError: If the ledger cannot be written.
@@ -162,7 +176,7 @@ def close(
     from carbonlens.ledger import closing
 
     span, factor_set = span_of(period, calendar), open_factors().sha256
-    with open_ledger(ledger) as store:
+    with _opened(ledger, whole=True) as store:
         try:
             return closing.close(
                 store.path,
@@ -185,10 +199,17 @@ def period_status(
         UsageError: If the period is none.
         RecordError: If the ledger cannot be read.
     """
+    with open_ledger(ledger) as store:
+        return _status(store, store.holdings(), span_of(period, calendar))
+
+
+def _status(store: Ledger, held: Holdings, span: Span) -> PeriodStatus:
     from carbonlens.ledger import closing
 
-    with open_ledger(ledger) as store:
-        return closing.period_status(store.path, store.holdings(), span_of(period, calendar))
+    try:
+        return closing.period_status(store.path, held, span)
+    except OSError as error:
+        raise store.unreadable(error) from error
 
 
 def redact(
@@ -197,6 +218,7 @@ def redact(
     *,
     why: str,
     by: str | None = None,
+    study: str | None = None,
     ledger: str | Path | None = None,
 ) -> Redaction:
     """Take content out of all records of a run for good.
@@ -206,6 +228,7 @@ def redact(
         fields: Paths such as ``tags.owner``, ``origin.args`` or ``energy``.
         why: Reason, kept in the tombstone.
         by: Who does it, as it is to be printed; a pseudonym when ``None``.
+        study: Of the run, where several studies have its id.
         ledger: The ledger's folder; found as the command line finds it when ``None``.
 
     Raises:
@@ -216,9 +239,9 @@ def redact(
     from carbonlens.ledger import redacting
     from carbonlens.ledger.editing import select
 
-    with open_ledger(ledger) as store:
+    with _opened(ledger) as store:
         runs = store.view().runs
-        family = family_of(select(run, runs, where=store.shown), runs)
+        family = family_of(select(run, runs, where=store.shown, study=study), runs)
         try:
             return redacting.redact(
                 store.path, family, fields, by=by or pseudonym(), when_us=_now_us(), why=why
@@ -227,36 +250,62 @@ def redact(
             raise unwritable(store.path, error) from error
 
 
-def tag(run: str, tags: Mapping[str, str], *, ledger: str | Path | None = None) -> Edited:
+def tag(
+    run: str, tags: Mapping[str, str], *, study: str | None = None, ledger: str | Path | None = None
+) -> Edited:
     """Write a record that supersedes the run and has these tags too.
+
+    Two corrections by hosts that did not know of each other are settled by it.
+
+    Args:
+        run: Run id, or enough of its start or end.
+        tags: Names and values; an empty value takes a tag out.
+        study: Of the run, where several studies have its id.
+        ledger: The ledger's folder; found as the command line finds it when ``None``.
 
     Raises:
         SelectionError: If there is no such run, or more than one.
         UsageError: If nothing changes.
         UnwritableError: If the ledger cannot be written.
     """
-    from carbonlens.ledger.editing import select, tagged
+    from carbonlens.ledger.editing import fork_of, select, tagged
 
-    with open_ledger(ledger) as store:
-        before = select(run, store.view().runs, where=store.shown)
-        return _write(store, before, tagged(before, tags))
+    with _opened(ledger) as store:
+        runs = store.view().runs
+        before = select(run, runs, where=store.shown, study=study)
+        return _write(store, before, tagged(before, tags, fork=fork_of(before, runs)))
 
 
 def supersede(
-    run: str, changes: Mapping[str, Any], *, why: str | None = None, ledger: str | Path | None = None
+    run: str,
+    changes: Mapping[str, Any],
+    *,
+    why: str | None = None,
+    study: str | None = None,
+    ledger: str | Path | None = None,
 ) -> Edited:
     """Write a record that supersedes the run and differs in these fields.
+
+    Two corrections by hosts that did not know of each other are settled by it.
+
+    Args:
+        run: Run id, or enough of its start or end.
+        changes: Field to its value as JSON has it.
+        why: Reason, kept in the new record.
+        study: Of the run, where several studies have its id.
+        ledger: The ledger's folder; found as the command line finds it when ``None``.
 
     Raises:
         SelectionError: If there is no such run, or more than one.
         UsageError: If the changes make no run, or change nothing.
         UnwritableError: If the ledger cannot be written.
     """
-    from carbonlens.ledger.editing import corrected, select
+    from carbonlens.ledger.editing import corrected, fork_of, select
 
-    with open_ledger(ledger) as store:
-        before = select(run, store.view().runs, where=store.shown)
-        return _write(store, before, corrected(before, changes, why=why))
+    with _opened(ledger) as store:
+        runs = store.view().runs
+        before = select(run, runs, where=store.shown, study=study)
+        return _write(store, before, corrected(before, changes, why=why, fork=fork_of(before, runs)))
 
 
 def changes_from(parts: Sequence[str]) -> dict[str, Any]:
@@ -266,11 +315,13 @@ def changes_from(parts: Sequence[str]) -> dict[str, Any]:
         InputFileError: If a file cannot be read, or is no JSON object.
         UsageError: If a text is neither.
     """
-    from carbonlens.ledger.editing import parse_changes
+    from carbonlens.ledger.editing import changes_in_file, parse_changes
 
     changes: dict[str, Any] = {}
     for part in parts:
-        changes |= parse_changes([part]) if "=" in part and not Path(part).is_file() else _from_file(part)
+        changes |= (
+            parse_changes([part]) if "=" in part and not Path(part).is_file() else changes_in_file(part)
+        )
     return changes
 
 
@@ -287,10 +338,28 @@ def span_of(period: str, calendar: Calendar | None = None) -> Span:
     from carbonlens.ledger.calendar import Calendar
     from carbonlens.ledger.closes import Span
 
-    found = (calendar or Calendar()).period(period)
+    meant = calendar or Calendar()
+    found = meant.period(period)
     return Span(
-        name=period.strip(), start_us=found.first_hour * US_PER_HOUR, end_us=found.end_hour * US_PER_HOUR
+        name=meant.name_of(period),
+        start_us=found.first_hour * US_PER_HOUR,
+        end_us=found.end_hour * US_PER_HOUR,
+        reporting_timezone=meant.reporting_timezone,
+        fiscal_year_start=meant.fiscal_year_start,
     )
+
+
+@contextmanager
+def _opened(ledger: str | Path | None, *, whole: bool = False) -> Iterator[Ledger]:
+    """Lend a ledger that is there: care of one that is not would make it, or praise it.
+
+    Raises:
+        SelectionError: If nothing is there.
+    """
+    with open_ledger(ledger, whole=whole) as store:
+        if not store.exists:
+            raise SelectionError("there is no ledger", where=store.shown, mend="check --ledger")
+        yield store
 
 
 def pseudonym() -> str:
@@ -301,32 +370,23 @@ def pseudonym() -> str:
 def _write(store: Ledger, before: Run, after: Run) -> Edited:
     from carbonlens.ledger import closes
 
+    try:
+        chain = closes.load(store.path)
+    except OSError as error:
+        raise store.unreadable(error) from error
     store.append(after)
-    chain = closes.load(store.path)
     closed = [
         c.period
         for c in chain.closes.values()
         if any(closes.touches(r.start_us, r.end_us, closes.span_of(c)) for r in (before, after))
     ]
-    return Edited(before=before, after=after, ledger=store.shown, adjusts=min(closed, default=None))
-
-
-def _from_file(text: str) -> dict[str, Any]:
-    try:
-        plain = msgspec.json.decode(Path(text).read_bytes())
-    except OSError as error:
-        raise InputFileError(
-            f"cannot be read ({error.strerror or error})",
-            where=text,
-            mend="give a JSON file, or field=value",
-        ) from error
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InputFileError(
-            f"is no JSON ({error})", where=text, mend="give an object of a run's fields"
-        ) from error
-    if not isinstance(plain, dict):
-        raise InputFileError("is no JSON object", where=text, mend="give an object of a run's fields")
-    return plain
+    return Edited(
+        before=before,
+        after=after,
+        ledger=store.shown,
+        adjusts=min(closed, default=None),
+        settles=len(after.supersedes_also),
+    )
 
 
 def _require_duckdb() -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from carbonlens.cli.options import JsonOption, LedgerOption
+from carbonlens.cli.restate import adjustments_command, restate_command
 from carbonlens.errors import UsageError
 
 PeriodText = "2026Q3, 2026-09 or 2026"
@@ -32,6 +33,8 @@ def register(app: typer.Typer) -> None:
     group.command("export")(export_command)
     group.command("close")(close_command)
     group.command("redact")(redact_command)
+    group.command("restate")(restate_command)
+    group.command("adjustments")(adjustments_command)
     app.add_typer(group, name="ledger")
 
 
@@ -67,7 +70,9 @@ def export_command(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="File to write [stdout].", dir_okay=False)
     ] = None,
-    period: Annotated[str | None, typer.Option("--period", help=f"Only runs in it: {PeriodText}.")] = None,
+    period: Annotated[
+        str | None, typer.Option("--period", help=f"Runs with a part in it: {PeriodText}.")
+    ] = None,
     study: Annotated[str | None, typer.Option("--study", help="Only runs of this study.")] = None,
     timezone: TimezoneOption = "UTC",
     fiscal_year_start: FiscalOption = 1,
@@ -118,14 +123,20 @@ def redact_command(
     ],
     why: Annotated[str, typer.Option("--why", help="The reason; it is kept.")],
     by: ByOption = None,
+    study: Annotated[
+        str | None, typer.Option("--study", help="Of the run, where several studies have its id.")
+    ] = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Take content out of a run for good; a tombstone with its hash stays."""
+    """Take content out of a run for good; a tombstone with its hash stays. Exit 4 where some remains."""
     from carbonlens.app.ledger_care import redact
     from carbonlens.cli import ledger_view
 
-    ledger_view.print_redaction(redact(run, field, why=why, by=by, ledger=ledger), json=json)
+    done = redact(run, field, why=why, by=by, study=study, ledger=ledger)
+    ledger_view.print_redaction(done, json=json)
+    if done.remaining:
+        raise typer.Exit(4)
 
 
 def _month(text: str) -> str:

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from carbonlens.cli import output
+from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.finding import Finding
 from carbonlens.errors import UnwritableError
+from carbonlens.reporting import format as fmt
 
 if TYPE_CHECKING:
     from carbonlens.app.ledger_care import Exported
-    from carbonlens.ledger.closes import Close
+    from carbonlens.ledger.closes import Close, ClosedEnergy
     from carbonlens.ledger.compaction import Compaction
     from carbonlens.ledger.redacting import Redaction
     from carbonlens.ledger.verify import Check, Verification
@@ -97,6 +99,10 @@ def write_export(result: Exported, file: Path | None) -> None:
                 f"cannot be written ({error.strerror or error})", where=str(file), mend="give another with -o"
             ) from error
         output.note(f"{_count(result.runs, 'run')} written to {os.fspath(file)}")
+    if result.label == "DRAFT":
+        output.note("DRAFT: the period is not closed, so its figures may change")
+    elif result.label:
+        output.note(f"{result.label}: records came or changed after the period was closed")
     output.print_findings(result.findings)
 
 
@@ -110,10 +116,11 @@ def print_close(result: Close, *, json: bool) -> None:
         f"{_count(len(result.runs), 'record')}, {_count(len(result.charges), 'charge')}, "
         f"{_count(len(result.readings), 'meter reading')}."
     )
-    unknown = (
-        f" and {_count(result.unknown_energy, 'run')} of unknown energy" if result.unknown_energy else ""
-    )
-    output.say(f"Energy {float(result.energy_j) / 3.6e6:.6g} kWh{unknown}.")
+    for energy in result.energy:
+        at = f"{energy.boundary} boundary" if energy.boundary else "boundary not stated"
+        output.say(f"Energy {_energy(energy)} ({at}).")
+    if result.unknown_energy:
+        output.say(f"Of {_count(result.unknown_energy, 'run')} the energy is not known, or in part only.")
     if result.adjustments:
         output.say(f"{_count(len(result.adjustments), 'prior-period adjustment')} taken up.")
     before = (
@@ -135,7 +142,17 @@ def print_redaction(result: Redaction, *, json: bool) -> None:
     output.say(f"Taken out: {what} of {_count(len(result.run_ids), 'record')}; a tombstone stays.")
     if result.energy:
         output.say("The run's energy is unknown from now on, and so is every sum it is part of.")
+    for file in result.remaining:
+        output.note(f"may still hold it: {file}")
+    if result.remaining:
+        output.note("remove these, or run the same again in an hour where a writer was cut off")
     output.note("Copies outside the ledger (backups, exports, reports) still hold it.")
+
+
+def _energy(closed: ClosedEnergy) -> str:
+    if closed.energy_j is None:
+        return "unknown"
+    return fmt.energy(Estimate(value=float(closed.energy_j), unit="J")).text
 
 
 def _print_worst(findings: Sequence[Finding]) -> None:

@@ -112,6 +112,10 @@ def _units(text: str | None) -> Decimal | None:
         value = Decimal("NaN")
     if not value.is_finite() or value <= 0:
         raise UsageError(f"--units {text!r} is no positive number", mend="write --units 1000")
+    from carbonlens.domain.limits import MOST
+
+    if value >= MOST:
+        raise UsageError(f"--units {text!r} is more than a record holds", mend=f"give less than {MOST:.0e}")
     return value
 
 

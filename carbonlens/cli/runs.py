@@ -68,18 +68,21 @@ def _list(study: str | None, limit: int, ledger: LedgerOption, json: bool) -> No
 
 def show_command(
     run_id: Annotated[str, typer.Argument(help="Run id, or enough of its start or end.")],
+    study: Annotated[
+        str | None, typer.Option("--study", help="Of the run, where several studies have its id.")
+    ] = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show one run whole."""
-    from carbonlens.app.runs import find_run
+    """Show one run whole; also a record that a later one corrects."""
+    from carbonlens.app.runs import find_record
     from carbonlens.cli import runs_view
 
-    run = find_run(run_id, ledger=ledger)
+    found = find_record(run_id, study=study, ledger=ledger)
     if json:
-        runs_view.print_run_as_json(run)
+        runs_view.print_run_as_json(found.run, found.superseded_by)
     else:
-        runs_view.print_run(run)
+        runs_view.print_run(found.run, found.superseded_by)
 
 
 def recover_command(ledger: LedgerOption = None, json: JsonOption = False) -> None:

@@ -9,10 +9,14 @@ import typer
 from carbonlens.cli import output
 from carbonlens.cli.options import JsonOption, LedgerOption
 from carbonlens.cli.tags import parse_tags
+from carbonlens.domain.counting import counted
 
 if TYPE_CHECKING:
     from carbonlens.app.ledger_care import Edited
 
+StudyOption = Annotated[
+    str | None, typer.Option("--study", help="Of the run, where several studies have its id.")
+]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or enough of its start or end.")]
 
 
@@ -25,13 +29,14 @@ def register(group: typer.Typer) -> None:
 def tag_command(
     run: RunArgument,
     tags: Annotated[list[str], typer.Argument(metavar="K=V...", help="Tags; an empty value takes one out.")],
+    study: StudyOption = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Tag a run: a new record with the tags supersedes it."""
     from carbonlens.app.ledger_care import tag
 
-    _print(tag(run, parse_tags(tags), ledger=ledger), json=json)
+    _print(tag(run, parse_tags(tags), study=study, ledger=ledger), json=json)
 
 
 def supersede_command(
@@ -41,13 +46,14 @@ def supersede_command(
         typer.Option("--by", metavar="FILE|FIELD=VALUE", help="A JSON file, or a field; several times."),
     ],
     why: Annotated[str | None, typer.Option("--why", help="Reason, kept in the new record.")] = None,
+    study: StudyOption = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Correct a run: a new record supersedes it, the old one stays."""
     from carbonlens.app.ledger_care import changes_from, supersede
 
-    _print(supersede(run, changes_from(by), why=why, ledger=ledger), json=json)
+    _print(supersede(run, changes_from(by), why=why, study=study, ledger=ledger), json=json)
 
 
 def _print(edited: Edited, *, json: bool) -> None:
@@ -63,5 +69,7 @@ def _print(edited: Edited, *, json: bool) -> None:
         )
         return
     output.say(f"Run {edited.before.run_id} is superseded by {edited.after.run_id}.")
+    if edited.settles:
+        output.note(f"settled: {counted(edited.settles + 1, 'correction')} of the run by several hosts")
     if edited.adjusts is not None:
         output.note(f"period {edited.adjusts} is closed: this is a prior-period adjustment")

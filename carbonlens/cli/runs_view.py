@@ -47,13 +47,14 @@ def print_list_as_json(listing: Listing) -> None:
     )
 
 
-def print_run_as_json(run: Run) -> None:
-    """Print one run: the listed shape, and the whole record."""
+def print_run_as_json(run: Run, superseded_by: str | None = None) -> None:
+    """Print one run: the listed shape, the whole record, and what corrects it."""
     output.print_json(
         {
             "schema": "carbonlens/run/1",
             "run": run_json(run),
             "record": msgspec.Raw(msgspec.json.encode(run)),
+            "superseded_by": superseded_by,
         }
     )
 
@@ -105,10 +106,16 @@ def print_recovered(runs: tuple[Run, ...], *, json: bool) -> None:
         output.say(f"{run.run_id}  {_covered(run)}")
 
 
-def print_run(run: Run) -> None:
-    """Print the facts of one run, a line each, and its phases."""
+def print_run(run: Run, superseded_by: str | None = None) -> None:
+    """Print the facts of one run, a line each, and its phases.
+
+    Args:
+        run: The record.
+        superseded_by: Id of the record that counts in its place.
+    """
     facts = [
         ("run", run.run_id),
+        *((("counts no more", f"superseded by {superseded_by}"),) if superseded_by else ()),
         ("study / step", f"{run.study or '-'} / {run.step or '-'}"),
         ("role, status", f"{run.role}, {run.status}" + (f" ({run.error})" if run.error else "")),
         *((("job", _job_line(run)),) if run.job_id is not None else ()),

@@ -153,7 +153,8 @@ def _lines(content: str, *, where: str) -> tuple[list[str], list[Line]]:
             continue
         if len(cells) != len(columns):
             raise ConfigError(
-                f"has {counted(len(cells), 'cell')} where the first line names {counted(len(columns), 'column')}",
+                f"has {counted(len(cells), 'cell')} where the first line names "
+                f"{counted(len(columns), 'column')}",
                 where=f"{where}, line {reader.line_num}",
                 mend="download the file again, or mend that line",
             )

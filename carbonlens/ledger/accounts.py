@@ -16,6 +16,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import Boundary, Grade
 from carbonlens.ledger import queries
 from carbonlens.ledger.amounts import COST, EMISSIONS, ENERGY, Amount, groups_of
+from carbonlens.ledger.schema import unescaped
 from carbonlens.ledger.value_sums import GRADES
 
 if TYPE_CHECKING:
@@ -70,10 +71,15 @@ class Total(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """The totals asked for and what must be said about them."""
+    """The totals asked for and what must be said about them.
+
+    Attributes:
+        unknown_runs: Runs with a part in them of whose energy something is unknown.
+    """
 
     totals: tuple[Total, ...]
     findings: tuple[Finding, ...] = ()
+    unknown_runs: int = 0
 
 
 def account(
@@ -96,15 +102,33 @@ def account(
     """
     dates = None if calendar is None else view.calendar(calendar)
     parts = queries.labelled(queries.roots(view.parts, view.orphans), by, dates)
+    return account_of(view, parts, by, rates)
+
+
+def account_of(view: View, parts: Any, by: Sequence[str], rates: Sequence[Rates] = ()) -> Account:  # noqa: ANN401 - a frame
+    """Sum parts per group; for who prepares them otherwise than ``account`` does.
+
+    Args:
+        view: Whose parts they are.
+        parts: Of root runs, with all columns of ``by`` and of the rates' keys.
+        by: Columns to group by.
+        rates: At most one set a name.
+    """
     parts = queries.rated(parts, rates)
     amounts = _amounts(rates)
     groups = groups_of(by, amounts)
     errors: dict[tuple[object, ...], list[dict[str, Any]]] = {}
     for row in view.rows(queries.sources(parts, by, amounts)):
         errors.setdefault(tuple(row[g] for g in groups), []).append(row)
-    rows = view.rows(queries.totals(parts, by, amounts))
+    rows = view.rows(queries.totals(parts, by, amounts, common=False))
     totals = [_total(row, by, amounts, errors.get(tuple(row[g] for g in groups), [])) for row in rows]
-    return Account(totals=tuple(totals), findings=_findings(view, parts, rates, totals))
+    known = all(t.energy.estimate.state == "known" for t in totals)
+    unknown_runs = [] if known else view.rows(queries.unknowns(parts))
+    return Account(
+        totals=tuple(totals),
+        findings=_findings(view, parts, rates, totals, unknown_runs),
+        unknown_runs=len(unknown_runs),
+    )
 
 
 def read_total(row: Mapping[str, Any], by: Sequence[str], amounts: Sequence[Amount]) -> Total:
@@ -130,7 +154,7 @@ def _total(
     grade = combined_grade((g, float(v)) for g, v in shares)
     sums = {a.name: _sum(row, a, errors, grade) for a in amounts}
     return Total(
-        group={label: row[label] for label in dict.fromkeys(by)},
+        group={label: _told(label, row[label]) for label in dict.fromkeys(by)},
         boundary=row["boundary"],
         currency=row.get("currency"),
         runs=int(row["runs"]),
@@ -142,6 +166,14 @@ def _total(
         emissions=sums.get("emissions"),
         cost=sums.get("cost"),
     )
+
+
+def _told(label: str, value: Any) -> str | int | None:  # noqa: ANN401 - a label of any column
+    """Return a label as it was given: the column of tags has what ends one escaped."""
+    if label.startswith(queries.TAG) and isinstance(value, str):
+        return unescaped(value)
+    named: str | int | None = value
+    return named
 
 
 def _graded(row: Mapping[str, Any]) -> list[tuple[Grade | None, Decimal]]:
@@ -192,12 +224,18 @@ def _scaled_float(value: Decimal | float | None, amount: Amount) -> float:
     return float(value) if amount.rate is None else float(energy_kwh(float(value)))
 
 
-def _findings(view: View, parts: Any, rates: Sequence[Rates], totals: Sequence[Total]) -> tuple[Finding, ...]:  # noqa: ANN401 - a frame
+def _findings(
+    view: View,
+    parts: Any,  # noqa: ANN401 - a frame
+    rates: Sequence[Rates],
+    totals: Sequence[Total],
+    unknown_runs: Sequence[Mapping[str, Any]],
+) -> tuple[Finding, ...]:
     found = list(view.findings)
     if view.undated:
         found.append(_undated(view.undated))
-    if any(t.runs_unknown or t.runs_unbounded for t in totals):
-        found.append(_unknown(view.rows(queries.unknowns(parts))))
+    if unknown_runs:
+        found.append(_unknown(unknown_runs))
     for one in rates:
         missing = view.rows(queries.without_rate(parts, one))
         if missing:

@@ -34,6 +34,10 @@ ENERGY: Final = Amount(name="energy")
 EMISSIONS: Final = Amount(name="emissions", rate="emissions")
 COST: Final = Amount(name="cost", rate="cost")
 
+_LARGE: Final = 1e10
+_LARGE_FROM: Final = 1e9
+"""Sigmas from here on, in joules or joules times a rate, are squared at ``_LARGE`` times less."""
+
 _FORMULAS: Final = {"emissions": emissions_kg, "cost": electricity_cost}
 
 
@@ -69,6 +73,28 @@ def at_float_rate(energy: Expr, amount: Amount) -> Expr:
         return plain
     made: Expr = _FORMULAS[amount.rate](plain, nw.col(f"{amount.rate}_rate").cast(nw.Float64))
     return made
+
+
+def squares(sigma: Expr) -> tuple[Expr, Expr]:
+    """Return the squares of sigmas in two decimals, of which one is null, for sums that are exact.
+
+    A decimal of 38 digits cannot hold the squares of both a milligram and a billion: those of
+    large sigmas are kept ``_LARGE`` times smaller. ``variance`` puts the sums together.
+    """
+    import narwhals as nw
+
+    shrunk = sigma / _LARGE
+    is_large = sigma >= _LARGE_FROM
+    small = nw.when(~is_large).then(sigma * sigma).cast(exact_variance())
+    return small, nw.when(is_large).then(shrunk * shrunk).cast(exact_variance())
+
+
+def variance(small: Expr, large: Expr) -> Expr:
+    """Return a variance of the sums of ``squares``, as a float."""
+    import narwhals as nw
+
+    wide: Expr = large.cast(nw.Float64).fill_null(0.0) * (_LARGE * _LARGE)
+    return small.cast(nw.Float64).fill_null(0.0) + wide
 
 
 def exact_variance() -> Any:  # noqa: ANN401 - narwhals' type is imported late

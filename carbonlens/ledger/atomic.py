@@ -93,20 +93,45 @@ def remove_leftovers(ledger: Path, *, older_than_s: float) -> int:
     Raises:
         OSError: If one cannot be removed.
     """
-    latest = time.time() - older_than_s
     removed = 0
-    for folder in _own_folders(ledger):
-        for entry in _entries(folder):
-            # A writer at work renames its file meanwhile.
-            with suppress(FileNotFoundError):
-                if not _TEMPORARY.fullmatch(entry.name) or not _is_old(entry, latest):
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    removed += _remove_folder(Path(entry.path))
-                elif entry.is_file(follow_symlinks=False):
-                    Path(entry.path).unlink()
-                    removed += 1
+    for file in leftovers(ledger):
+        # A writer at work renames its file meanwhile.
+        with suppress(FileNotFoundError):
+            removed += remove_leftover(file, older_than_s=older_than_s)
     return removed
+
+
+def is_temporary(name: str) -> bool:
+    """Tell whether a name is one that we give to what is being written."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def leftovers(ledger: Path) -> list[Path]:
+    """Return the temporary files and folders of writers, of those at work too; no link is among them."""
+    return [
+        Path(entry.path)
+        for folder in _own_folders(ledger)
+        for entry in _entries(folder)
+        if is_temporary(entry.name) and not entry.is_symlink()
+    ]
+
+
+def remove_leftover(file: Path, *, older_than_s: float) -> bool:
+    """Remove what ``leftovers`` gave if its writer must be gone; tell whether it is.
+
+    Raises:
+        FileNotFoundError: If the writer was quicker.
+        OSError: If it cannot be removed.
+    """
+    status = file.lstat()
+    if status.st_mtime >= time.time() - older_than_s:
+        return False
+    if stat.S_ISDIR(status.st_mode):
+        return _remove_folder(file)
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    file.unlink()
+    return True
 
 
 def _own_folders(ledger: Path) -> Iterator[Path]:
@@ -125,10 +150,6 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
             return list(found)
     except OSError:
         return []
-
-
-def _is_old(entry: os.DirEntry[str], latest: float) -> bool:
-    return entry.stat(follow_symlinks=False).st_mtime < latest
 
 
 def _remove_folder(folder: Path) -> bool:

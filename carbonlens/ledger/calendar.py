@@ -9,6 +9,7 @@ the rule that decides.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -29,6 +30,9 @@ COLUMNS: Final = {
 
 _QUARTER_MONTHS: Final = 3
 _MONTHS: Final = 12
+_MONTH: Final = "-"
+"""Stands in months and days, which no fiscal year moves."""
+
 _PERIOD: Final = re.compile(r"(\d{4})(?:Q([1-4])|-(\d{2})(?:-(\d{2}))?)?")
 
 
@@ -91,12 +95,30 @@ class Calendar(msgspec.Struct, frozen=True, kw_only=True):
         first, after = self._dates(text)
         return Period(self._hour(first), self._hour(after), text)
 
+    def name_of(self, text: str) -> str:
+        """Return a period's name with what of this calendar tells it from another's of the same text.
+
+        ``2026Q1``; ``2026Q1~fy04`` where the fiscal year begins in April; ``2026Q1~Europe-Berlin``.
+        """
+        name = text.strip()
+        if self.fiscal_year_start != 1 and _MONTH not in name:
+            name += f"~fy{self.fiscal_year_start:02}" + ("" if self.fiscal_year_named_by == "end" else "s")
+        zone = self.reporting_timezone
+        return name if zone == "UTC" else f"{name}~{zone.replace('/', '-')}"
+
     def rows(self, first_hour: int, end_hour: int) -> list[CalendarRow]:
         """Return the calendar of the hours given, end exclusive."""
+        return self.rows_of(range(first_hour, end_hour))
+
+    def rows_of(self, hours: Iterable[int]) -> list[CalendarRow]:
+        """Return the calendar of these hours; those outside the years 1 to 9999 have no row."""
         zone = self._zone()
         found = []
-        for hour in range(first_hour, end_hour):
-            local = datetime.fromtimestamp(hour * S_PER_HOUR, tz=UTC).astimezone(zone)
+        for hour in hours:
+            try:
+                local = datetime.fromtimestamp(hour * S_PER_HOUR, tz=UTC).astimezone(zone)
+            except (ValueError, OverflowError, OSError):
+                continue
             year, quarter = self.fiscal(local.year, local.month)
             month = local.year * 100 + local.month
             found.append(CalendarRow(hour, month * 100 + local.day, month, f"{year}Q{quarter}", year))

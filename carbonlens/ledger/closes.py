@@ -5,36 +5,78 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
 from carbonlens._version import __version__
-from carbonlens.domain.decoding import decode_json
+from carbonlens.domain.decoding import convert, decode_json
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import Run
 from carbonlens.domain.snapshot import Snapshot
-from carbonlens.ledger import activity, layout, records, redaction
+from carbonlens.domain.units import Boundary
+from carbonlens.errors import RecordError
+from carbonlens.ledger import activity, layout, migration, records, redaction
 from carbonlens.ledger.holdings import Holdings
+from carbonlens.ledger.regular_file import read_regular
 
 NO_FACTOR_SET: Final = "no factor set was named: figures rest on the factors a report names"
 
 
+VERSION: Final = 2
+"""Of manifests. Version 1 had one energy over all boundaries."""
+
+_TOO_DEEP: Final = "it is nested too deeply"
+
+_MOST_BYTES: Final = 1 << 30
+"""Of a manifest; a million records take 70 MB."""
+
+
 class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """A period as instants, UTC microseconds, end exclusive; made by the calendar."""
+    """A period as instants, UTC microseconds, end exclusive; made by the calendar.
+
+    Attributes:
+        name: Of the period and of the calendar it is meant in: two quarters of one name differ.
+        reporting_timezone: IANA name of the zone.
+        fiscal_year_start: Month the fiscal year begins in.
+    """
 
     name: str
     start_us: int
     end_us: int
+    reporting_timezone: str = "UTC"
+    fiscal_year_start: int = 1
 
 
 class Adjustment(msgspec.Struct, frozen=True, kw_only=True):
-    """A record of a closed period that came after its close."""
+    """A record that changes a closed period's figures: an adjustment of it for ever.
+
+    Attributes:
+        period: The closed period.
+        sha256: Hash of the record as it is now.
+        name: Its id.
+        kind: Whether it came after the close, or was redacted after it.
+        taken_up: The later close that names it; ``None`` until there is one.
+    """
 
     period: str
     sha256: str
     name: str
+    kind: Literal["late", "redacted"] = "late"
+    taken_up: str | None = None
+
+
+class ClosedEnergy(msgspec.Struct, frozen=True, kw_only=True):
+    """Energy of one boundary: those of two are never added.
+
+    Attributes:
+        boundary: ``None`` where the sources do not say.
+        energy_j: As far as known; ``None`` where nothing is.
+    """
+
+    boundary: Boundary | None = None
+    energy_j: Decimal | None = None
 
 
 class Close(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,8 +88,9 @@ class Close(msgspec.Struct, frozen=True, kw_only=True):
         runs, readings, charges, snapshots: Hashes of the records that touch it, sorted.
         adjustments: Records of periods closed before that came after their close.
         counting: Runs that counted.
-        energy_j: Their energy, as far as known.
-        unknown_energy: How many of them have an energy that is unknown, or known in part.
+        energy: Their energy by boundary, as far as known.
+        unknown_energy: How many runs with a part in it have an energy that is unknown, or known in part.
+        reporting_timezone, fiscal_year_start: The calendar it was meant in.
         factor_set_sha256: Hash of the factors the figures rest on.
         factor_set_note: Why there is none.
         previous: Period closed before, ``None`` for the first.
@@ -67,15 +110,17 @@ class Close(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: tuple[str, ...] = ()
     adjustments: tuple[Adjustment, ...] = ()
     counting: int
-    energy_j: Decimal
+    energy: tuple[ClosedEnergy, ...] = ()
     unknown_energy: int
+    reporting_timezone: str = "UTC"
+    fiscal_year_start: int = 1
     factor_set_sha256: str | None = None
     factor_set_note: str | None = NO_FACTOR_SET
     previous: str | None = None
     previous_sha256: str | None = None
     others: Mapping[str, str] = {}
     carbonlens: str = __version__
-    schema_version: int = 1
+    schema_version: int = VERSION
 
     @property
     def hashes(self) -> frozenset[str]:
@@ -109,17 +154,55 @@ def load(ledger: Path) -> Chain:
     findings: list[Finding] = []
     for file in layout.files_in(ledger / layout.CLOSES, ".json"):
         try:
-            content = file.read_bytes()
-            closes[file.stem] = decode_json(content, Close)
+            content = read_regular(file, at_most=_MOST_BYTES)
+            closes[file.stem] = decode(content)
             hashes[file.stem] = sha256_hex(content)
+        except RecordError as error:
+            findings.append(fault(f"the manifest of {file.stem}: {error.what}", file, error.mend))
         except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
             text = f"the manifest of {file.stem} cannot be read: {error}"
             findings.append(fault(text, file, "restore the file from a copy"))
     return Chain(closes=closes, hashes=hashes, findings=tuple(findings))
 
 
+def decode(content: bytes) -> Close:
+    """Return a manifest, brought forward where it is of an older version.
+
+    Raises:
+        RecordError: If it is of a newer version.
+        msgspec.MsgspecError: If it is none.
+        UnicodeDecodeError: If it is no text.
+    """
+    try:
+        plain = msgspec.json.decode(content)
+    except RecursionError as error:
+        raise msgspec.DecodeError(_TOO_DEEP) from error
+    if not isinstance(plain, dict) or migration.version_of(plain) == VERSION:
+        return decode_json(content, Close)
+    return convert(migration.forward(plain, steps=_STEPS, to=VERSION), Close, strict=False)
+
+
+def _by_boundary(plain: migration.Plain) -> migration.Plain:
+    """Leave version 1: its one energy does not say of which boundary it is."""
+    energy = {"boundary": None, "energy_j": plain.get("energy_j")}
+    return {**{k: v for k, v in plain.items() if k != "energy_j"}, "energy": [energy]}
+
+
+_STEPS: Final[Mapping[int, migration.Step]] = {1: _by_boundary}
+
+
+def adjustments(ledger: Path, held: Holdings, chain: Chain) -> list[Adjustment]:
+    """Return every adjustment of the closed periods: those that a later close named, and those since."""
+    named = [
+        msgspec.structs.replace(a, taken_up=close.period)
+        for close in sorted(chain.closes.values(), key=lambda c: c.closed_us)
+        for a in close.adjustments
+    ]
+    return [*named, *late_records(ledger, held, chain)]
+
+
 def late_records(ledger: Path, held: Holdings, chain: Chain) -> list[Adjustment]:
-    """Return records of closed periods that no manifest holds."""
+    """Return records of closed periods that no manifest holds as they are now."""
     if not chain.closes:
         return []
     taken = frozenset[str]().union(*(c.hashes for c in chain.closes.values()))
@@ -127,7 +210,12 @@ def late_records(ledger: Path, held: Holdings, chain: Chain) -> list[Adjustment]
     ordered = sorted(chain.closes.values(), key=lambda c: c.start_us)
     late: list[Adjustment] = []
     for name, sha, times in everything(ledger, held):
-        if not taken.isdisjoint(before.get(sha, {sha})):
+        if sha in taken:
+            continue
+        was = before.get(sha, frozenset[str]())
+        holding = [c.period for c in ordered if not c.hashes.isdisjoint(was)]
+        if holding:
+            late.append(Adjustment(period=holding[0], sha256=sha, name=name, kind="redacted"))
             continue
         # The first period of each time: a correction may move a run from one to another.
         firsts = (next((c for c in ordered if touches(*t, span_of(c))), None) for t in times)
@@ -163,7 +251,10 @@ def times_by_record(held: Holdings) -> dict[int, list[Times]]:
         for run in family.runs:
             if run.supersedes:
                 others = (r for r in family.runs if r is not run)
-                replaced[id(run)] = [r for r in others if run.supersedes in (r.run_id, r.supersedes)]
+                own = records.superseded_ids(run)
+                replaced[id(run)] = [
+                    r for r in others if r.run_id in own or not set(own).isdisjoint(records.superseded_ids(r))
+                ]
     return {
         id(r): [(x.start_us, x.end_us) for x in (r.run, *replaced.get(id(r.run), ()))] for r in held.records
     }
@@ -171,7 +262,13 @@ def times_by_record(held: Holdings) -> dict[int, list[Times]]:
 
 def span_of(one: Close) -> Span:
     """Return the period of a manifest."""
-    return Span(name=one.period, start_us=one.start_us, end_us=one.end_us)
+    return Span(
+        name=one.period,
+        start_us=one.start_us,
+        end_us=one.end_us,
+        reporting_timezone=one.reporting_timezone,
+        fiscal_year_start=one.fiscal_year_start,
+    )
 
 
 def originals(ledger: Path) -> dict[str, set[str]]:

@@ -6,8 +6,7 @@ adjustment, named as such; what a report prints of an open period is a draft.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from decimal import Decimal
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Literal
 
@@ -17,14 +16,16 @@ from carbonlens.domain.counting import counted
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import MissingExtraError, RecordError, UsageError
 from carbonlens.ledger import activity, layout
-from carbonlens.ledger.accounts import Total, account
+from carbonlens.ledger.accounts import Account, account
 from carbonlens.ledger.atomic import write_once
 from carbonlens.ledger.calendar import Period
 from carbonlens.ledger.closes import (
     Adjustment,
     Chain,
     Close,
+    ClosedEnergy,
     Span,
+    adjustments,
     late_records,
     load,
     times_by_record,
@@ -33,6 +34,7 @@ from carbonlens.ledger.closes import (
 )
 from carbonlens.ledger.frames import View
 from carbonlens.ledger.holdings import Holdings, read_all
+from carbonlens.ledger.records import current
 
 _ATTEMPTS: Final = 5
 """How often records and figures are read again when runs are sealed between the two."""
@@ -44,7 +46,8 @@ class PeriodStatus(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         state: ``closed`` when closed periods cover it whole.
         closes: Names of those.
-        adjustments: Records that came after the close.
+        adjustments: Records that came after the close, or were redacted after it, whether or not
+            a later close named them: the figures are no more those of the manifest.
     """
 
     period: str
@@ -54,8 +57,13 @@ class PeriodStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """``DRAFT`` for an open period, else empty; printed beside its figures."""
-        return "DRAFT" if self.state == "open" else ""
+        """What is printed beside the period's figures.
+
+        ``DRAFT`` for an open period, ``ADJUSTED`` for a closed one whose figures changed, else empty.
+        """
+        if self.state == "open":
+            return "DRAFT"
+        return "ADJUSTED" if self.adjustments else ""
 
 
 def close(
@@ -73,13 +81,14 @@ def close(
 
     Raises:
         UsageError: If the period is not over, or closed already.
-        RecordError: If a part of the ledger cannot be read: it would be left out.
+        RecordError: If a part of the ledger cannot be read, or one run was corrected twice: it
+            would be left out.
         MissingExtraError: If DuckDB or narwhals is not installed.
         OSError: If the ledger cannot be written.
     """
     if span.end_us > now_us:
         raise UsageError("the period is not over", where=span.name, mend="close it after its last day")
-    _refuse_unread(held)
+    _refuse_unread(ledger, held)
     chain = load(ledger)
     if chain.findings:
         # A close that does not see the last one would begin a second chain.
@@ -88,14 +97,20 @@ def close(
             where=chain.findings[0].file,
             mend="restore the file from a copy, then close",
         )
+    if span.name in chain.closes and not _is_of(chain.closes[span.name], span):
+        raise UsageError(
+            "a close of this name covers other days",
+            where=span.name,
+            mend="close the months of the period, whose names tell them apart",
+        )
     if period_status(ledger, held, span).state == "closed":
         raise UsageError(
             "the period is closed already",
             where=span.name,
             mend="what came later is a prior-period adjustment: carbonlens ledger verify lists it",
         )
-    held, totals = _totals_of_one_moment(ledger, held, span)
-    manifest = _manifest(ledger, held, totals, span, chain, now_us=now_us, by=by)
+    held, found = _account_of_one_moment(ledger, held, span)
+    manifest = _manifest(ledger, held, found, span, chain, now_us=now_us, by=by)
     if factor_set is not None:
         manifest = msgspec.structs.replace(manifest, factor_set_sha256=factor_set, factor_set_note=None)
     if chain.heads:
@@ -129,7 +144,7 @@ def period_status(ledger: Path, held: Holdings, span: Span) -> PeriodStatus:
     """
     chain = load(ledger)
     covering = _covering(span, chain.closes.values())
-    late = [a for a in late_records(ledger, held, chain) if a.period in {c.period for c in covering}]
+    late = [a for a in adjustments(ledger, held, chain) if a.period in {c.period for c in covering}]
     return PeriodStatus(
         period=span.name,
         state="closed" if covering else "open",
@@ -138,10 +153,23 @@ def period_status(ledger: Path, held: Holdings, span: Span) -> PeriodStatus:
     )
 
 
+def is_closed(ledger: Path, span: Span) -> bool:
+    """Return whether closed periods cover a period whole; reads no record.
+
+    Args:
+        ledger: The ledger's folder.
+        span: The period.
+
+    Raises:
+        OSError: If the folder cannot be read.
+    """
+    return bool(_covering(span, load(ledger).closes.values()))
+
+
 def _manifest(  # noqa: PLR0913 - each is a fact of the manifest
     ledger: Path,
     held: Holdings,
-    totals: Sequence[Total],
+    found: Account,
     span: Span,
     chain: Chain,
     *,
@@ -170,47 +198,58 @@ def _manifest(  # noqa: PLR0913 - each is a fact of the manifest
         charges=tuple(rows["charges"]),
         snapshots=tuple(rows["snapshots"]),
         adjustments=tuple(late_records(ledger, held, chain)),
-        counting=sum(t.runs for t in totals),
-        energy_j=sum((t.energy.exact for t in totals if t.energy.exact is not None), Decimal(0)),
-        unknown_energy=sum(t.runs_unknown + t.runs_unbounded for t in totals),
+        counting=sum(t.runs for t in found.totals),
+        energy=tuple(ClosedEnergy(boundary=t.boundary, energy_j=t.energy.exact) for t in found.totals),
+        unknown_energy=found.unknown_runs,
+        reporting_timezone=span.reporting_timezone,
+        fiscal_year_start=span.fiscal_year_start,
     )
 
 
-def _totals_of_one_moment(ledger: Path, held: Holdings, span: Span) -> tuple[Holdings, tuple[Total, ...]]:
+def _account_of_one_moment(ledger: Path, held: Holdings, span: Span) -> tuple[Holdings, Account]:
     """Return records and figures that belong together, though runs may be sealed meanwhile.
 
     Raises:
         RecordError: If records come faster than the ledger is read.
     """
     for _ in range(_ATTEMPTS):
-        totals = _totals(ledger, span)
+        found = _account(ledger, span)
         now = read_all(ledger)
-        _refuse_unread(now)
+        _refuse_unread(ledger, now)
         if {r.sha256 for r in now.records} == {r.sha256 for r in held.records}:
-            return now, totals
+            return now, found
         held = now
     raise RecordError(
         "records come while the period is closed", where=span.name, mend="close it when none are written"
     )
 
 
-def _totals(ledger: Path, span: Span) -> tuple[Total, ...]:
+def _account(ledger: Path, span: Span) -> Account:
     """Return what a query of the period gives: of each run its hours inside, of shared devices its part."""
     hours = Period(span.start_us // US_PER_HOUR, span.end_us // US_PER_HOUR, span.name)
     with View(ledger, hours) as view:
-        return account(view).totals
+        return account(view)
 
 
-def _refuse_unread(held: Holdings) -> None:
+def _refuse_unread(ledger: Path, held: Holdings) -> None:
     if held.unread_files:
         raise MissingExtraError("analysis", "duckdb")
-    faults = [f for f in held.findings if f.severity == "error"]
+    _, broken = current([r.run for r in held.records])
+    said = [*held.findings, *broken]
+    for kind in activity.KINDS.values():
+        said += activity.read_stored(ledger / kind.folder, kind)[1]
+    faults = [f for f in said if f.severity == "error"]
     if faults:
         raise RecordError(
-            f"{counted(len(faults), 'file')} unreadable or counted twice: a close would leave them out",
-            where=faults[0].file,
+            f"{counted(len(faults), 'record')} unreadable, counted twice or corrected twice,"
+            f" which a close would leave out: {faults[0].message}",
+            where=faults[0].file or faults[0].subject,
             mend="mend what carbonlens ledger verify lists, then close",
         )
+
+
+def _is_of(one: Close, span: Span) -> bool:
+    return (one.start_us, one.end_us) == (span.start_us, span.end_us)
 
 
 def _covering(span: Span, closes: Iterable[Close]) -> list[Close]:

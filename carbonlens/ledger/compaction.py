@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -25,8 +26,16 @@ from carbonlens.ledger import atomic, layout, parquet, redaction, samples
 from carbonlens.ledger.atomic import sync_folder, write_atomically
 from carbonlens.ledger.holdings import each_folder, read_files_of
 from carbonlens.ledger.records import Stored, content_sha256, read_files, unique
+from carbonlens.ledger.regular_file import read_regular
 
 MANIFEST_VERSION: Final = 1
+
+_MOST_BYTES: Final = 1 << 30
+"""Of a manifest; a million runs take 110 MB."""
+
+_ATTEMPTS: Final = 5
+
+_Done = TypeVar("_Done")
 
 LEFTOVER_S: Final = 86_400
 """No writer works on one file for a day: an older temporary one is of a writer that was cut off."""
@@ -105,7 +114,7 @@ def compact(ledger: Path, *, before: str, months: Sequence[str] | None = None) -
     findings: list[Finding] = list(unread)
     for month in wanted:
         try:
-            folded, more = fold(ledger, month, corrections.get(month, ()))
+            folded, more = again_where_gone(partial(fold, ledger, month, corrections.get(month, ())))
         except RecordError as error:
             # One month that cannot be folded stays as files, and keeps no other from it.
             findings.append(
@@ -119,7 +128,7 @@ def compact(ledger: Path, *, before: str, months: Sequence[str] | None = None) -
     merged: list[str] = []
     for day in days:
         _, said = each_folder([ledger / layout.SAMPLES / day], ".parquet")
-        file, more = (None, []) if said else samples.merge(ledger, day)
+        file, more = (None, []) if said else again_where_gone(partial(samples.merge, ledger, day))
         findings += [*said, *more]
         merged += [day] if file is not None else []
     atomic.remove_leftovers(ledger, older_than_s=LEFTOVER_S)
@@ -129,6 +138,20 @@ def compact(ledger: Path, *, before: str, months: Sequence[str] | None = None) -
         days=tuple(merged),
         findings=tuple(findings),
     )
+
+
+def again_where_gone(work: Callable[[], _Done]) -> _Done:
+    """Do it again where another host's compaction took a file away meanwhile, as the view does.
+
+    Raises:
+        FileNotFoundError: If files still go away.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return work()
+        except FileNotFoundError:
+            continue
+    return work()
 
 
 def _corrections(ledger: Path) -> tuple[dict[str, list[Path]], list[Finding]]:
@@ -272,7 +295,7 @@ def read_manifest(file: Path) -> Manifest:
         OSError: If there is none, or it may not be read.
         msgspec.MsgspecError: If it is damaged.
     """
-    return decode_json(manifest_file(file).read_bytes(), Manifest)
+    return decode_json(read_regular(manifest_file(file), at_most=_MOST_BYTES), Manifest)
 
 
 def folded_file(folder: Path, run_id: str, content: bytes) -> Path | None:

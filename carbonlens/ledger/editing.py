@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -12,9 +13,10 @@ import msgspec
 from carbonlens.domain.decoding import convert
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import uuid7
+from carbonlens.domain.limits import misfit
 from carbonlens.domain.run import HourEnergy, Run
 from carbonlens.domain.units import US_PER_HOUR
-from carbonlens.errors import SelectionError, UsageError
+from carbonlens.errors import InputFileError, SelectionError, UsageError
 from carbonlens.ledger.oddities import unbalanced_hours
 from carbonlens.ledger.records import Family, families, written_ms
 
@@ -22,29 +24,40 @@ CODE: Final = "CL509"
 """Finding a corrected record carries."""
 
 _SHORTEST_ID: Final = 4
-_FIXED: Final = frozenset({"run_id", "schema_version", "supersedes", "findings"})
+_FIXED: Final = frozenset(
+    {"run_id", "schema_version", "supersedes", "supersedes_study", "supersedes_also", "findings"}
+)
 """The new record's own, whatever a correction says."""
 
 
-def select(text: str, runs: Sequence[Run], *, where: str) -> Run:
+def select(text: str, runs: Sequence[Run], *, where: str, study: str | None = None) -> Run:
     """Return the latest record of the run whose id is, starts or ends with the text.
 
     A corrected run is found by the id of any of its records. The latest is the one that
     none supersedes, whatever clocks say.
 
+    Args:
+        text: Run id, or enough of its start or end.
+        runs: All records of the ledger.
+        where: The ledger, for messages.
+        study: Of the run, where several studies have the id.
+
     Raises:
         SelectionError: If there is none, or more than one.
     """
-    found = [r for r in runs if r.run_id == text]
+    asked = [r for r in runs if study is None or r.study == study]
+    found = [r for r in asked if r.run_id == text]
     if not found and len(text) >= _SHORTEST_ID:
-        found = [r for r in runs if r.run_id.startswith(text) or r.run_id.endswith(text)]
+        found = [r for r in asked if r.run_id.startswith(text) or r.run_id.endswith(text)]
     related = families(runs) if found else []
     latest = {id(run): run for run in (_latest(r, related) for r in found)}
     if len(latest) == 1:
         return next(iter(latest.values()))
     if latest:
         many = f"{len(latest)} runs match {text!r}"
-        raise SelectionError(many, where=where, mend="give more of the run id")
+        several = len({r.study for r in latest.values()}) > 1
+        mend = "give the run's study too: --study" if several else "give more of the run id"
+        raise SelectionError(many, where=where, mend=mend)
     raise SelectionError(f"no run {text!r}", where=where, mend="list them with: carbonlens runs")
 
 
@@ -56,19 +69,63 @@ def _latest(run: Run, related: Sequence[Family]) -> Run:
     return run
 
 
-def tagged(run: Run, tags: Mapping[str, str]) -> Run:
+class Fork(msgspec.Struct, frozen=True, kw_only=True):
+    """Corrections of one run by hosts that did not know of each other.
+
+    Attributes:
+        also: Those beside the latest; the next correction supersedes them too.
+        tags: The latest's, and what each of the others changed in those of the record before.
+    """
+
+    also: tuple[str, ...] = ()
+    tags: Mapping[str, str] | None = None
+
+
+def fork_of(latest: Run, runs: Sequence[Run]) -> Fork:
+    """Return what a correction of a run must settle; an empty one where it was corrected once at a time."""
+    leaves = next((f.leaves for f in families(runs) if any(r is latest for r in f.leaves)), (latest,))
+    others = [r for r in leaves if r is not latest]
+    if not others:
+        return Fork()
+    tags = dict(latest.tags)
+    for other in others:
+        before: Mapping[str, str] = next((r.tags for r in runs if r.run_id == other.supersedes), {})
+        changed = {k for k in {*before, *other.tags} if other.tags.get(k) != before.get(k)}
+        # What the latest changed itself stays.
+        for key in (k for k in changed if latest.tags.get(k) == before.get(k)):
+            tags.pop(key, None)
+            tags |= {key: other.tags[key]} if key in other.tags else {}
+    return Fork(also=tuple(r.run_id for r in others), tags=tags)
+
+
+def tagged(run: Run, tags: Mapping[str, str], *, fork: Fork | None = None) -> Run:
     """Return a record that supersedes the run and has these tags too; an empty value takes a tag out.
+
+    Args:
+        run: The record that was the run's latest.
+        tags: Names and values.
+        fork: Further corrections of the run, which the record settles.
 
     Raises:
         UsageError: If that changes nothing.
     """
-    merged = {k: v for k, v in {**run.tags, **tags}.items() if v}
-    if merged == run.tags:
+    fork = fork or Fork()
+    merged = {k: v for k, v in {**(run.tags if fork.tags is None else fork.tags), **tags}.items() if v}
+    if merged == run.tags and not fork.also:
         raise UsageError("the run has these tags already", where=run.run_id, mend="give another k=v")
-    return msgspec.structs.replace(run, run_id=_new_id(), supersedes=run.run_id, tags=merged)
+    return msgspec.structs.replace(
+        run,
+        run_id=_new_id(),
+        supersedes=run.run_id,
+        supersedes_study=None,
+        supersedes_also=fork.also,
+        tags=merged,
+    )
 
 
-def corrected(run: Run, changes: Mapping[str, Any], *, why: str | None = None) -> Run:
+def corrected(
+    run: Run, changes: Mapping[str, Any], *, why: str | None = None, fork: Fork | None = None
+) -> Run:
     """Return a record that supersedes the run and differs in these fields.
 
     Hours that no longer fit its times or energy are left out, unless the correction gives
@@ -78,6 +135,7 @@ def corrected(run: Run, changes: Mapping[str, Any], *, why: str | None = None) -
         run: The record that was wrong.
         changes: Field to its value as JSON has it; ``None`` makes it unknown.
         why: Reason, kept in a Finding of the new record.
+        fork: Further corrections of the run, which the record settles.
 
     Raises:
         UsageError: If a field is none of a run's, has a wrong value, nothing changes, or
@@ -89,9 +147,12 @@ def corrected(run: Run, changes: Mapping[str, Any], *, why: str | None = None) -
         raise UsageError(
             f"a run has no field {strange[0]!r}", where=run.run_id, mend="see carbonlens runs show --json"
         )
+    fork = fork or Fork()
+    if fork.tags is not None:
+        run = msgspec.structs.replace(run, tags=fork.tags)
     plain = msgspec.to_builtins(run)
     own = {k: v for k, v in changes.items() if k not in _FIXED and plain[k] != v}
-    if not own:
+    if not own and not fork.also:
         raise UsageError("the correction changes nothing", where=run.run_id, mend="give a field=value")
     try:
         changed = convert({**plain, **own}, Run)
@@ -101,6 +162,11 @@ def corrected(run: Run, changes: Mapping[str, Any], *, why: str | None = None) -
             where=run.run_id,
             mend="write numbers as numbers and exact amounts as text",
         ) from error
+    unfit = misfit(changed)
+    if unfit is not None:
+        raise UsageError(
+            f"the correction cannot be kept: {unfit}", where=run.run_id, mend="check the figure and its unit"
+        )
     hours = _hours(run, changed, given="energy_by_hour" in own)
     if hours != changed.energy_by_hour:
         own["energy_by_hour"] = hours
@@ -108,6 +174,8 @@ def corrected(run: Run, changes: Mapping[str, Any], *, why: str | None = None) -
         changed,
         run_id=_new_id(),
         supersedes=run.run_id,
+        supersedes_study=None if changed.study == run.study else run.study or "",
+        supersedes_also=fork.also,
         energy_by_hour=hours,
         findings=(*run.findings, _note(run, own, why)),
     )
@@ -168,6 +236,29 @@ def parse_changes(pairs: Sequence[str]) -> dict[str, Any]:
     return changes
 
 
+def changes_in_file(text: str) -> dict[str, Any]:
+    """Return the changes that a JSON file states.
+
+    Raises:
+        InputFileError: If it cannot be read, or is no JSON object.
+    """
+    try:
+        plain = msgspec.json.decode(Path(text).read_bytes())
+    except OSError as error:
+        raise InputFileError(
+            f"cannot be read ({error.strerror or error})",
+            where=text,
+            mend="give a JSON file, or field=value",
+        ) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InputFileError(
+            f"is no JSON ({error})", where=text, mend="give an object of a run's fields"
+        ) from error
+    if not isinstance(plain, dict):
+        raise InputFileError("is no JSON object", where=text, mend="give an object of a run's fields")
+    return plain
+
+
 _EXACT: Final = frozenset({"units", "emissions_reported_kg"})
 
 
@@ -184,7 +275,7 @@ def _note(run: Run, own: Mapping[str, Any], why: str | None) -> Finding:
     return Finding(
         code=CODE,
         severity="info",
-        message=f"corrected: {', '.join(sorted(own))}{reason}",
+        message=f"corrected: {', '.join(sorted(own)) or 'what two corrections left open'}{reason}",
         subject=run.run_id,
     )
 

@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from carbonlens.ledger import schema
-from carbonlens.ledger.amounts import Amount, at_float_rate, at_rate, exact_variance, groups_of
+from carbonlens.ledger.amounts import (
+    Amount,
+    at_float_rate,
+    at_rate,
+    exact_variance,
+    groups_of,
+    squares,
+    variance,
+)
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -48,12 +56,13 @@ def variances(parts: Frame, by: Sequence[str], amounts: Sequence[Amount]) -> Fra
     import narwhals as nw
 
     groups = groups_of(by, amounts)
-    squares = {
-        f"var_common_{a.name}": (nw.col(f"u_{a.name}") * nw.col(f"u_{a.name}")).cast(exact_variance()).sum()
-        for a in amounts
-    }
-    found = by_source(parts, by, amounts).group_by(*groups).agg(**squares)
-    return found.with_columns(**{n: nw.col(n).cast(nw.Float64) for n in squares})
+    sums: dict[str, Expr] = {}
+    for a in amounts:
+        small, large = squares(nw.col(f"u_{a.name}"))
+        sums |= {f"small_{a.name}": small.sum(), f"large_{a.name}": large.sum()}
+    found = by_source(parts, by, amounts).group_by(*groups).agg(**sums)
+    names = {a.name: (nw.col(f"small_{a.name}"), nw.col(f"large_{a.name}")) for a in amounts}
+    return found.select(*groups, **{f"var_common_{n}": variance(*pair) for n, pair in names.items()})
 
 
 def _of_kind(

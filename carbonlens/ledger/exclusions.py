@@ -11,10 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.ledger import redaction
 from carbonlens.ledger.footers import Footer
 from carbonlens.ledger.parquet import quoted
-from carbonlens.ledger.records import Stored, current, decode, unique
+from carbonlens.ledger.records import Stored, current, decode, superseded_ids, unique
+from carbonlens.ledger.schema import VERSION
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -45,13 +47,25 @@ def unredacted(
     return _records(connection, footers, f"record_sha256 IN ({_listed(stones)})")
 
 
+def outdated(connection: DuckDBPyConnection, footers: Sequence[Footer]) -> list[Stored]:
+    """Return the records of unknown energy in files of a version that had it in one hour only.
+
+    Files of any time are asked: their footers do not tell how far such a run reaches.
+    """
+    old = [f for f in footers if f.version is not None and f.version < VERSION]
+    later = f"end_us > (start_us // {US_PER_HOUR} + 1) * {US_PER_HOUR}"
+    return _records(connection, old, f"counts AND run_state <> 'known' AND {later}")
+
+
 def superseded(
     connection: DuckDBPyConnection,
     footers: Sequence[Footer],
     loose: Sequence[Stored],
     elsewhere: Callable[[Collection[str]], Sequence[Stored]],
-) -> tuple[list[Stored], list[Finding]]:
+) -> tuple[list[Stored], dict[str, str | None], list[Finding]]:
     """Return the records that a later one corrects, wherever either lies.
+
+    Also returned are the ids that corrections name, to the parent each correction names.
 
     Args:
         connection: An open DuckDB.
@@ -63,8 +77,9 @@ def superseded(
     links = [r for r in loose if r.run.supersedes]
     links += _records(connection, [f for f in footers if f.corrects], "supersedes IS NOT NULL")
     if not links:
-        return [], []
-    wanted = {r.run.supersedes for r in links if r.run.supersedes}
+        return [], {}, []
+    heirs = {name: r.run.parent_run_id for r in links for name in superseded_ids(r.run)}
+    wanted = set(heirs)
     targets = [r for r in loose if r.run.run_id in wanted]
     holding = [f for f in footers if f.may_hold(min(wanted), max(wanted))]
     targets += _records(connection, holding, f"run_id IN ({_listed(wanted)})")
@@ -73,27 +88,31 @@ def superseded(
     once, _ = unique(involved.values())
     kept, findings = current([r.run for r in once])
     counts = {(run.study, run.run_id) for run in kept}
-    return [r for r in involved.values() if r.key not in counts], list(findings)
+    return [r for r in involved.values() if r.key not in counts], heirs, list(findings)
 
 
 def duplicates(
     connection: DuckDBPyConnection,
     footers: Sequence[Footer],
+    touched: Sequence[Footer],
     loose: Sequence[Stored],
     gone: Collection[Excluded] = (),
 ) -> tuple[list[Excluded], set[tuple[str | None, str]], list[Finding]]:
     """Return what stands twice: rows of later files, keys of loose records, Findings where content differs.
 
-    Files come first, in their order, then what was read already.
+    Files come first, in their order, then what was read already. Of a run that lies in
+    two months the whole ledger counts one, so that each of them must know of the other.
 
     Args:
         connection: An open DuckDB.
-        footers: Files whose rows are asked for.
+        footers: All files.
+        touched: Those whose rows are asked for; of the others only those are read that
+            may hold one of their runs.
         loose: Records that were read already, each once.
         gone: Rows of the files that are left out anyway.
     """
     order = {str(f.file): i for i, f in enumerate(footers)}
-    met = {*_met_loose(connection, footers, loose), *_met_twice(connection, footers)}
+    met = {*_met_loose(connection, footers, loose), *_met_twice(connection, footers, touched)}
     left: list[Excluded] = []
     differing: set[str] = set()
     first: dict[tuple[str, str], str] = {}
@@ -146,9 +165,13 @@ def _met_loose(
     return [m for m in connection.execute(query, [ids]).fetchall() if (m[1], m[2]) in keys]
 
 
-def _met_twice(connection: DuckDBPyConnection, footers: Sequence[Footer]) -> list[_Met]:
+def _met_twice(
+    connection: DuckDBPyConnection, footers: Sequence[Footer], touched: Sequence[Footer]
+) -> list[_Met]:
     found: list[_Met] = []
     for group in _overlapping(footers):
+        if not any(f in touched for f in group):
+            continue
         query = f"""
             WITH met AS ({_KEYS} FROM {_scan(group)} WHERE is_first AND counts),
                  twice AS (SELECT study_key, run_id FROM met GROUP BY ALL HAVING count(*) > 1)

@@ -18,9 +18,11 @@ from typing import Final, Literal
 import msgspec
 
 from carbonlens.domain.run import Run
-from carbonlens.domain.units import US_PER_S
+from carbonlens.domain.units import US_PER_HOUR, US_PER_S
 from carbonlens.ledger import parquet
+from carbonlens.ledger.closes import Span
 from carbonlens.ledger.records import Stored
+from carbonlens.ledger.spreading import hours_of, spread
 
 Format = Literal["csv", "parquet", "json"]
 FORMATS: Final[Mapping[str, Format]] = {"csv": "csv", "parquet": "parquet", "json": "json"}
@@ -45,6 +47,7 @@ COLUMNS: Final[Mapping[str, str]] = {
     "end_us": _WHOLE,
     "duration_s": _FLOAT,
     "energy_j": _JOULES,
+    "energy_in_period_j": _JOULES,
     "energy_low_j": _FLOAT,
     "energy_high_j": _FLOAT,
     "energy_state": _TEXT,
@@ -81,12 +84,14 @@ COLUMNS: Final[Mapping[str, str]] = {
 """Column to DuckDB type. A cell without a value is empty: unknown is never 0."""
 
 
-def export(records: Sequence[Stored], format_: Format) -> bytes:
+def export(records: Sequence[Stored], format_: Format, span: Span | None = None) -> bytes:
     """Return the runs in a file's bytes; the same runs give the same bytes.
 
     Args:
         records: The runs that count, in order.
         format_: ``csv``, ``parquet`` or ``json``.
+        span: The period they were chosen by: a run that reaches over its edge is whole, and
+            ``energy_in_period_j`` is what of it lies inside.
 
     Raises:
         MissingExtraError: For Parquet, if DuckDB is not installed.
@@ -94,13 +99,15 @@ def export(records: Sequence[Stored], format_: Format) -> bytes:
     """
     if format_ == "json":
         runs = [msgspec.Raw(r.text) for r in records]
-        payload = msgspec.json.encode({"schema": SCHEMA, "runs": runs})
+        inside = [_energy_inside(r.run, span) for r in records]
+        period = None if span is None else {"name": span.name, "energy_in_period_j": inside}
+        payload = msgspec.json.encode({"schema": SCHEMA, "period": period, "runs": runs})
         return msgspec.json.format(payload, indent=1) + b"\n"
-    rows = [row(r) for r in records]
+    rows = [row(r, span) for r in records]
     return _csv(rows) if format_ == "csv" else _parquet(rows)
 
 
-def row(record: Stored) -> dict[str, object]:
+def row(record: Stored, span: Span | None = None) -> dict[str, object]:
     """Return a run's cells by column; ``None`` where it states none."""
     run = record.run
     total = run.total_energy
@@ -111,6 +118,7 @@ def row(record: Stored) -> dict[str, object]:
         "start_utc": _instant(run.start_us),
         "end_utc": _instant(run.end_us),
         "energy_j": _exact_energy(run),
+        "energy_in_period_j": _energy_inside(run, span),
         "energy_low_j": total.low,
         "energy_high_j": total.high,
         "energy_state": total.state,
@@ -144,6 +152,23 @@ def _exact_energy(run: Run) -> Decimal | None:
     if not known or run.total_energy.value is None:
         return None
     return sum(known, Decimal(0))
+
+
+def _energy_inside(run: Run, span: Span | None) -> Decimal | None:
+    """Return the exact joules of the hours inside a period, by the rule that queries have."""
+    whole = _exact_energy(run)
+    if span is None or whole is None:
+        return whole
+    first, end = span.start_us // US_PER_HOUR, span.end_us // US_PER_HOUR
+    found = Decimal(0)
+    for reading in run.energy:
+        if reading.energy_j is not None:
+            hours = hours_of(run, reading.component)
+            parts = zip(hours, spread(reading.energy_j, hours), strict=True)
+            found += sum(
+                (j for (hour, _), j in parts if hour is not None and first <= hour < end), Decimal(0)
+            )
+    return found
 
 
 def _components(run: Run) -> str | None:

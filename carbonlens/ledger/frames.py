@@ -19,7 +19,17 @@ import msgspec
 from carbonlens.domain.finding import Finding
 from carbonlens.errors import MissingExtraError, RecordError
 from carbonlens.ledger import calendar as calendars
-from carbonlens.ledger import exclusions, footers, holdings, live, parquet, redaction, schema, sharing
+from carbonlens.ledger import (
+    exclusions,
+    footers,
+    holdings,
+    live,
+    nesting,
+    parquet,
+    redaction,
+    schema,
+    sharing,
+)
 from carbonlens.ledger.calendar import Calendar, Period
 from carbonlens.ledger.parquet import quoted
 from carbonlens.ledger.records import Stored, read_files, unique
@@ -40,8 +50,8 @@ class View:
         parts: One row a part of a run's energy: each run once, corrected and
             redacted ones left out, within the period. Runs that overlap on a device
             have what they are billed of it (``sharing``), never more than it drew.
-        orphans: Ids of parents that the ledger does not hold: their parts are
-            runs of their own.
+        orphans: Ids of parents above which nothing counts, because the ledger does not
+            hold them or they go in a circle: their parts are runs of their own.
         findings: What could not be read, or is there twice.
         undated: Runs without a start: they are in no period.
     """
@@ -120,19 +130,19 @@ class View:
         return _frame(self.connection.sql(query))
 
     def calendar(self, calendar: Calendar) -> nw.LazyFrame[Any]:
-        """Return the calendar of the hours that the view holds."""
-        first, end = self._span()
-        rows = (row._asdict() for row in calendar.rows(first, end))
+        """Return the calendar of the hours that the view holds.
+
+        An hour that no calendar has, of a clock that was never set, has no row.
+        """
+        rows = (row._asdict() for row in calendar.rows_of(self._hours()))
         return self.table(calendars.COLUMNS, rows, "calendar")
 
-    def _span(self) -> tuple[int, int]:
+    def _hours(self) -> Iterable[int]:
         if self.period is not None:
-            return self.period.first_hour, self.period.end_hour
-        import narwhals as nw
-
-        hour = nw.col("hour_utc")
-        (found,) = self.rows(self.parts.select(hour.min().alias("first"), hour.max().alias("last")))
-        return (found["first"], found["last"] + 1) if found["first"] is not None else (0, 0)
+            return range(self.period.first_hour, self.period.end_hour)
+        # Not all from the first to the last: a start in nanoseconds lies thousands of years off.
+        found = self.rows(self.parts.select("hour_utc").unique().sort("hour_utc"))
+        return [row["hour_utc"] for row in found if row["hour_utc"] is not None]
 
     def _load(self, name: str, columns: Mapping[str, str], rows: Iterable[object]) -> None:
         import tempfile
@@ -148,14 +158,13 @@ class View:
             listed, self.findings = live.listing(self.ledger)
             files, undated = live.files_of(listed, self.period)
             loose, said = read_files(files)
-            self.undated = live.count_undated(undated, loose)
             whole, more = holdings.parquet_files(self.ledger)
             found, bad = footers.read(self.connection, whole)
             self.findings += [*said, *more, *bad]
             try:
                 old, said = holdings.read_files_of([f.file for f in found if f.version is None])
                 self.findings += said
-                self._open([f for f in found if f.version is not None], [*old, *loose], listed)
+                self._open([f for f in found if f.version is not None], [*old, *loose], listed, undated)
             except FileNotFoundError:
                 continue
             if all(file.exists() for file in whole):
@@ -167,26 +176,31 @@ class View:
         every: Sequence[footers.Footer],
         loose: Sequence[Stored],
         listed: Mapping[str, Sequence[Path]],
+        undated: Sequence[Path],
     ) -> None:
         """Decide what counts: of several records of a run the first, in files before live ones."""
         stones, said = redaction.tombstones(self.ledger)
         self.findings += said
         touched = [f for f in every if f.touches(self.period)]
         pending = exclusions.unredacted(self.connection, touched, stones)
+        # What an older version wrote in other rows than this one would is read anew.
+        pending += exclusions.outdated(self.connection, every)
         kept, said = unique(redaction.applied([*pending, *loose], stones))
         self.findings += said
-        gone, said = exclusions.superseded(self.connection, every, kept, self._live_runs)
+        gone, heirs, said = exclusions.superseded(self.connection, every, kept, self._live_runs)
         self.findings += said
         left = {exclusions.excluded(r) for r in (*pending, *gone)}
-        doubles, known, said = exclusions.duplicates(self.connection, touched, kept, left)
+        doubles, known, said = exclusions.duplicates(self.connection, every, touched, kept, left)
         self.findings += said
         corrected = {r.key for r in gone}
         self._load("left_out", exclusions.COLUMNS, (e._asdict() for e in sorted({*left, *doubles})))
         rest = [r for r in kept if r.key not in corrected and r.key not in known]
         self._load("loose", _COLUMNS, _loose_rows(rest))
         self._unite(touched, bool(left or doubles))
+        replaced = {r.run.run_id for r in gone}
+        self.undated = sum(f.stem not in replaced for f in undated)
         self._count_undated(every, rest)
-        self._find_orphans(touched, kept)
+        self._find_orphans(every, [*kept, *gone], heirs, listed)
         self._divide(every, touched, rest, {*left, *doubles}, corrected, listed)
 
     def _divide(
@@ -261,7 +275,7 @@ class View:
         every = self.frame(whole)
         left_out = _frame(self.connection.table("left_out")) if some_left_out else None
         self.every = every
-        self.parts = that_count(every, left_out)
+        self.counting = self.parts = that_count(every, left_out)
         if self.period is not None:
             hour = nw.col("hour_utc")
             self.parts = self.parts.filter(hour >= self.period.first_hour, hour < self.period.end_hour)
@@ -274,24 +288,47 @@ class View:
         if not files:
             return
         listed = ", ".join(quoted(f) for f in files)
-        query = (
-            f"SELECT count(*) FROM read_parquet([{listed}]) WHERE is_first AND counts AND hour_utc IS NULL"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
-        )
+        named = f"SELECT file, coalesce(study, '') AS study_key, run_id FROM read_parquet([{listed}], filename='file')"  # noqa: E501, S608  # our own names and quoted paths: SQL takes no parameter there
+        named += " WHERE is_first AND counts AND hour_utc IS NULL"
+        query = f"SELECT count(*) FROM ({named}) ANTI JOIN left_out USING (file, study_key, run_id)"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         ((count,),) = self.connection.execute(query).fetchall()
         self.undated += count
 
-    def _find_orphans(self, touched: Sequence[footers.Footer], kept: Sequence[Stored]) -> None:
+    def _find_orphans(
+        self,
+        every: Sequence[footers.Footer],
+        read: Sequence[Stored],
+        heirs: dict[str, str | None],
+        listed: Mapping[str, Sequence[Path]],
+    ) -> None:
         self.orphans: list[str] = []
-        if not any(f.has_children for f in touched) and not any(r.run.parent_run_id for r in kept):
+        touched = any(f.has_children and f.touches(self.period) for f in every)
+        if not touched and not any(r.run.parent_run_id for r in read):
             return
         import narwhals as nw
 
         parent = nw.col("parent_run_id")
-        parents = self.parts.filter(~parent.is_null()).select(parent.alias("run_id")).unique()
-        known = self.every.select("run_id").unique()
-        missing = {r["run_id"] for r in self.rows(parents.join(known, on="run_id", how="anti"))}
+        inside = ~parent.is_null()
+        parents = self.parts.filter(inside).select(parent.alias("run_id")).unique()
+        missing = self.rows(parents.join(self.every.select("run_id").unique(), on="run_id", how="anti"))
+        above = self.counting.filter(inside).select("run_id", "parent_run_id").unique()
+        above = above.join(parents, on="run_id", how="semi")
         # A corrected parent is still there, as its correction.
-        self.orphans = sorted(missing - {r.run.run_id for r in kept})
+        here = {r.run.run_id: r.run.parent_run_id for r in read} | heirs
+
+        def look_up(ids: Collection[str]) -> dict[str, str | None]:
+            found = {i: here[i] for i in ids if i in here}
+            rest = set(ids) - found.keys()
+            found |= nesting.parents_in_files(self.connection, every, rest)
+            rest -= found.keys()
+            files = [f for files in listed.values() for f in files if rest and f.stem in rest]
+            return found | {r.run.run_id: r.run.parent_run_id for r in read_files(files)[0]}
+
+        named = {r["run_id"]: r["parent_run_id"] for r in self.rows(above)}
+        ids = {*(r["run_id"] for r in missing), *named}
+        found = nesting.nesting(ids, named | {i: heirs[i] for i in ids if i in heirs}, look_up)
+        self.findings += found.findings
+        self.orphans = sorted(found.missing | found.circling)
 
 
 def _name(column: str) -> str:

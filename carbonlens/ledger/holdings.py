@@ -12,7 +12,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.errors import MissingExtraError, RecordError
 from carbonlens.ledger import layout, parquet, redaction
 from carbonlens.ledger.migration import NewerSchemaError
-from carbonlens.ledger.records import Stored, decode, read_files, unique
+from carbonlens.ledger.records import Stored, decode, misfitting, read_files, unique
 
 _ATTEMPTS: Final = 5
 """How often a folder is listed again when compaction on another host takes files away meanwhile."""
@@ -123,10 +123,25 @@ def each_folder(folders: Sequence[Path], suffix: str) -> tuple[list[Path], list[
     findings: list[Finding] = []
     for folder in folders:
         try:
-            files += layout.files_in(folder, suffix)
+            here = layout.files_in(folder, suffix)
         except OSError as error:
             findings.append(unread_folder(folder, error))
+            continue
+        # A pipe would keep DuckDB waiting; of live runs the reader says so itself.
+        odd = [f for f in here if suffix == ".parquet" and not_regular(f)]
+        findings += [unread_file(f) for f in odd]
+        files += [f for f in here if f not in odd] if odd else here
     return files, findings
+
+
+def not_regular(file: Path) -> bool:
+    """Tell whether something lies there that is no regular file; what went away is not told."""
+    return file.exists() and not file.is_file()
+
+
+def unread_file(file: Path) -> Finding:
+    """Return the Finding of what is no regular file."""
+    return _left_out("CL506", "it is no regular file and is left out", file, "remove it")
 
 
 def unread_folder(folder: Path, error: OSError) -> Finding:
@@ -154,7 +169,9 @@ def _read_into(
         text = f"batch cannot be read and is left out: {reason}"
         findings.append(_left_out("CL503", text, file, _mend(file)))
     else:
-        records += found
+        unfit = {id(r): said for r in found if (said := misfitting(r)) is not None}
+        findings += unfit.values()
+        records += [r for r in found if id(r) not in unfit]
 
 
 def _mend(file: Path) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import heapq
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from carbonlens.domain.decoding import json_decoder
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_HOUR
@@ -19,7 +20,17 @@ from carbonlens.errors import MissingExtraError
 from carbonlens.ledger import footers, holdings, layout, parquet, redaction
 from carbonlens.ledger.footers import Footer
 from carbonlens.ledger.parquet import quoted
-from carbonlens.ledger.records import Stored, current, decode, read_files, unique, written_ms
+from carbonlens.ledger.records import (
+    MOST_BYTES,
+    Stored,
+    current,
+    decode,
+    families,
+    read_files,
+    unique,
+    written_ms,
+)
+from carbonlens.ledger.regular_file import read_regular
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -54,8 +65,8 @@ class Latest(msgspec.Struct, frozen=True, kw_only=True):
 def latest(ledger: Path, n: int) -> Latest:
     """Return the last runs that were recorded.
 
-    A correction is recorded later than what it corrects, so that it is among
-    the latest if that is.
+    A correction has the place of what it corrects, also where a clock that was set
+    back made it seem older.
 
     Args:
         ledger: The ledger's folder.
@@ -67,24 +78,77 @@ def latest(ledger: Path, n: int) -> Latest:
     wanted = _SPARE * n
     newest_files, unlisted = _newest_live(ledger, wanted)
     live, findings = read_files(newest_files)
+    of_these = corrections_of(ledger)
     files, said = holdings.parquet_files(ledger)
     unread = 0
     folded: list[Stored] = []
     if files:
         try:
-            folded, more = _folded(files, wanted)
+            folded, more = _folded(files, wanted, [r.run.run_id for r in live])
             said += more
         except MissingExtraError:
             unread = len(files)
+    seen = {r.file for r in live}
+    later, unread_later = of_these([*folded, *live])
+    live += [r for r in later if r.file not in seen]
+    findings += unread_later
     stones, more = redaction.tombstones(ledger)
     kept, doubles = unique(redaction.applied([*folded, *live], stones))
     runs, chains = current([r.run for r in kept])
-    newest = sorted(runs, key=written_ms, reverse=True)[:n]
+    places = {
+        id(r): max(map(written_ms, family.runs))
+        for family in families([r.run for r in kept])
+        for r in family.runs
+    }
+    newest = sorted(runs, key=lambda r: places.get(id(r)) or written_ms(r), reverse=True)[:n]
     return Latest(
         runs=tuple(newest),
         findings=(*unlisted, *findings, *said, *more, *doubles, *chains),
         unread_files=unread,
     )
+
+
+class _Correction(msgspec.Struct, frozen=True):
+    """What of a record tells what it corrects; whatever else it holds is passed over."""
+
+    supersedes: str | None = None
+    supersedes_also: tuple[str, ...] = ()
+
+
+_CORRECTION: Final = json_decoder(_Correction)
+
+
+def corrections_of(ledger: Path) -> Callable[[Sequence[Stored]], tuple[list[Stored], list[Finding]]]:
+    """Return who tells which live corrections belong to records, directly or over others.
+
+    Their folder is listed now: compaction moves them into months meanwhile.
+    """
+    files, findings = holdings.each_folder([ledger / layout.RUNS / layout.CORRECTIONS], ".json")
+
+    def of(records: Sequence[Stored]) -> tuple[list[Stored], list[Finding]]:
+        by_target: dict[str, list[Path]] = {}
+        for file in files:
+            for name in _corrected_by(file):
+                by_target.setdefault(name, []).append(file)
+        wanted: dict[Path, None] = {}
+        asked = [r.run.run_id for r in records]
+        while asked:
+            met = [f for name in asked for f in by_target.get(name, ()) if f not in wanted]
+            wanted |= dict.fromkeys(met)
+            asked = [f.stem for f in met]
+        found, said = read_files(wanted)
+        return found, [*findings, *said]
+
+    return of
+
+
+def _corrected_by(file: Path) -> tuple[str, ...]:
+    """Return what a live correction says it corrects; who reads it whole says what is wrong with it."""
+    try:
+        told = _CORRECTION.decode(read_regular(file, at_most=MOST_BYTES))
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ()
+    return () if told.supersedes is None else (told.supersedes, *told.supersedes_also)
 
 
 def is_large(ledger: Path) -> bool:
@@ -128,14 +192,24 @@ def _time_ordered(name: str) -> tuple[bool, str]:
     return is_uuid7 and not name.startswith("."), name
 
 
-def _folded(files: list[Path], n: int) -> tuple[list[Stored], list[Finding]]:
-    """Return the records of the latest starts, those of the largest ids, and those of old batches."""
+def _folded(files: list[Path], n: int, live: Sequence[str]) -> tuple[list[Stored], list[Finding]]:
+    """Return the records of the latest starts, those of the largest ids, and those of old batches.
+
+    Also returned are the corrections of all of these and of the live runs.
+    """
     connection = parquet.connect()
     try:
         found, findings = footers.read(connection, files)
         old, said = holdings.read_files_of([f.file for f in found if f.version is None])
         current_files = [f for f in found if f.version is not None]
         records = [*_newest(connection, current_files, n), *old] if current_files else old
+        ids = {*live, *(r.run.run_id for r in records)}
+        correcting = [f for f in current_files if f.corrects]
+        while ids and correcting:
+            met = {r.key for r in records}
+            newer = _that_correct(connection, correcting, ids)
+            records += [r for r in newer if r.key not in met]
+            ids = {r.run.run_id for r in newer if r.key not in met}
     finally:
         connection.close()
     return records, [*findings, *said]
@@ -161,6 +235,17 @@ def _newest(connection: DuckDBPyConnection, files: Sequence[Footer], n: int) -> 
     listed = ", ".join(quoted(i) for i in sorted(ids))
     query = f"SELECT filename, record FROM {scan} WHERE is_first AND counts AND run_id IN ({listed})"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
     rows = connection.execute(query).fetchall()
+    return [Stored(run=decode(text.encode()), text=text.encode(), file=file) for file, text in rows]
+
+
+def _that_correct(
+    connection: DuckDBPyConnection, files: Sequence[Footer], ids: Collection[str]
+) -> list[Stored]:
+    scan = f"read_parquet([{', '.join(quoted(f.file) for f in files)}], filename=true)"
+    query = (
+        f"SELECT filename, record FROM {scan} WHERE is_first AND counts AND supersedes IN (SELECT unnest(?))"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+    )
+    rows = connection.execute(query, [sorted(ids)]).fetchall()
     return [Stored(run=decode(text.encode()), text=text.encode(), file=file) for file, text in rows]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,6 @@ from carbonlens.errors import UsageError
 from carbonlens.ledger import layout
 from carbonlens.ledger.calendar import Calendar, Period
 from carbonlens.ledger.holdings import each_folder
-from carbonlens.ledger.records import Stored
 
 _SLACK_S: Final = 86_400
 """How much earlier than a run's end its file may seem to be written, for clocks that differ."""
@@ -87,19 +86,35 @@ def files_of(listed: Mapping[str, Sequence[Path]], period: Period | None) -> tup
     last = layout.month_of((period.end_hour - 1) * US_PER_HOUR)
     before = _month_before(first)
     not_before = period.first_hour * S_PER_HOUR - _SLACK_S
-    files: list[Path] = []
+    chosen: dict[str, Sequence[Path]] = {}
     for month, here in listed.items():
         if month == layout.UNDATED:
             continue
         if month == layout.CORRECTIONS or first <= month <= last:
-            files += here
+            chosen[month] = here
             continue
         inside = _id_starts(month)
+        needed = []
         for file in here:
             asked = month == before or (month < first and _may_be_written_since(file, not_before))
             if not inside(file.stem) or (asked and _may_reach(file, period.first_hour)):
-                files.append(file)
-    return files, list(listed.get(layout.UNDATED, ()))
+                needed.append(file)
+        chosen[month] = needed
+    return _with_namesakes(listed, chosen), list(listed.get(layout.UNDATED, ()))
+
+
+def _with_namesakes(listed: Mapping[str, Sequence[Path]], chosen: Mapping[str, Sequence[Path]]) -> list[Path]:
+    """Return the chosen files and those of their names in other folders: of two only the first counts."""
+    names = {f.name for files in chosen.values() for f in files}
+    files: list[Path] = []
+    for month, here in listed.items():
+        taken = chosen.get(month, ())
+        if len(taken) == len(here) or month == layout.UNDATED:
+            files += taken
+            continue
+        own = set(taken)
+        files += [f for f in here if f in own or f.name in names]
+    return files
 
 
 def files_named(ledger: Path, ids: Collection[str]) -> list[Path]:
@@ -110,12 +125,6 @@ def files_named(ledger: Path, ids: Collection[str]) -> list[Path]:
         return []
     folders = layout.folders_in(ledger / layout.RUNS)
     return [folder / name for folder in folders for name in names if (folder / name).is_file()]
-
-
-def count_undated(undated: Iterable[Path], loose: Iterable[Stored]) -> int:
-    """Return how many of the runs without a start no live correction replaces."""
-    corrected = {r.run.supersedes for r in loose}
-    return sum(f.stem not in corrected for f in undated)
 
 
 def _id_starts(month: str) -> Callable[[str], bool]:

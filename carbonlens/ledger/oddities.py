@@ -13,8 +13,9 @@ import msgspec
 
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import uuid7_ms
+from carbonlens.domain.limits import MOST_HOURS, is_overlong
 from carbonlens.domain.run import Run
-from carbonlens.domain.units import US_PER_S
+from carbonlens.domain.units import HOURS_PER_DAY, US_PER_S
 
 FUTURE_S: Final = 300
 """Clocks of hosts that share a folder may differ by so much without a word."""
@@ -65,6 +66,11 @@ def _clock_faults(run: Run, now_us: int) -> Iterable[str]:
         return
     if start > now_us + FUTURE_S * US_PER_S:
         yield f"run {run.run_id} starts in the future ({_when(start)})"
+    elif end is not None and end > now_us + FUTURE_S * US_PER_S:
+        yield f"run {run.run_id} ends in the future ({_when(end)})"
+    if is_overlong(run):
+        days = MOST_HOURS // HOURS_PER_DAY
+        yield f"run {run.run_id} takes more than {days} days: its energy stands in the hour of its start"
     if start < _EPOCH_OF_SENSE_US:
         yield f"run {run.run_id} starts before 2000: the clock was not set"
     if end is not None and end < start:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from carbonlens.errors import MissingExtraError, UnwritableError
+from carbonlens.errors import CarbonlensError, MissingExtraError, RecordError, UnwritableError
 from carbonlens.ledger.atomic import NEW, ROWS, sync_folder, temporary_folder
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def write(file: Path, columns: Mapping[str, str], rows: Iterable[object]) -> Non
 
     Raises:
         MissingExtraError: If DuckDB is not installed.
+        RecordError: If a value does not fit its column.
         UnwritableError: If DuckDB cannot write the file.
         OSError: If the folder cannot be written.
     """
@@ -73,14 +74,29 @@ def _whole(file: Path) -> Iterator[tuple[DuckDBPyConnection, Path]]:
             new.replace(file)
         sync_folder(file.parent)
     except duckdb.Error as error:
-        # DuckDB's own error hides the system's; a full disk looks like this.
-        raise UnwritableError(
-            f"the file cannot be written ({str(error).splitlines()[0]})",
-            where=str(file),
-            mend="free space, or give another folder with --ledger",
-        ) from error
+        raise _fault(file, error) from error
     finally:
         connection.close()
+
+
+def _fault(file: Path, error: Exception) -> CarbonlensError:
+    """Return what DuckDB's own error comes down to; it hides the system's."""
+    import duckdb
+
+    said = str(error).splitlines()[0]
+    unfit = isinstance(error, duckdb.ConversionException | duckdb.OutOfRangeException)
+    if unfit or "JSON transform error" in said:
+        return RecordError(
+            f"a value does not fit its column ({said})",
+            where=str(file),
+            mend="check the figures and their units; nothing was written",
+        )
+    what = "there is not enough memory" if isinstance(error, duckdb.OutOfMemoryException) else None
+    return UnwritableError(
+        f"{what or 'the file cannot be written'} ({said})",
+        where=str(file),
+        mend="free memory" if what else "free space, or give another folder with --ledger",
+    )
 
 
 def rows_source(lines: Path, columns: Mapping[str, str], rows: Iterable[object]) -> str:
@@ -148,4 +164,7 @@ def connect() -> DuckDBPyConnection:
         import duckdb
     except ImportError as error:
         raise MissingExtraError("analysis", "duckdb") from error
-    return duckdb.connect()
+    connection = duckdb.connect()
+    # A slow query would draw a bar into what a command prints.
+    connection.execute("SET enable_progress_bar = false")
+    return connection

@@ -31,7 +31,8 @@ LABELS: Final = (
 )
 """Columns one may group by; ``tag:NAME`` is any tag."""
 
-_TAG: Final = "tag:"
+TAG: Final = "tag:"
+"""Before the name of a tag."""
 
 
 def roots(parts: Frame, orphans: Sequence[str] = ()) -> Frame:
@@ -58,12 +59,12 @@ def labelled(parts: Frame, by: Sequence[str], dates: Frame | None = None) -> Fra
     Raises:
         SelectionError: If a label is not known.
     """
-    unknown = [name for name in by if name not in LABELS and not (name.startswith(_TAG) and name != _TAG)]
+    unknown = [name for name in by if name not in LABELS and not (name.startswith(TAG) and name != TAG)]
     if unknown:
         raise SelectionError(
             f"no label {unknown[0]!r} to group by", mend=f"known: {', '.join(LABELS)}, tag:NAME"
         )
-    tags = {name: tag(name.removeprefix(_TAG)) for name in by if name.startswith(_TAG)}
+    tags = {name: tag(name.removeprefix(TAG)) for name in by if name.startswith(TAG)}
     if tags:
         parts = parts.with_columns(**tags)
     return parts if dates is None else parts.join(dates, on="hour_utc", how="left")
@@ -95,7 +96,12 @@ def rated(parts: Frame, given: Sequence[Rates]) -> Frame:
 
 
 def totals(
-    parts: Frame, by: Sequence[str], amounts: Sequence[Amount] = (ENERGY,), *, intervals: bool = True
+    parts: Frame,
+    by: Sequence[str],
+    amounts: Sequence[Amount] = (ENERGY,),
+    *,
+    intervals: bool = True,
+    common: bool = True,
 ) -> Frame:
     """Sum per group and boundary (per currency too, for a cost), in one query.
 
@@ -111,21 +117,24 @@ def totals(
         amounts: What to sum.
         intervals: False leaves variances, grades and widths null, for who needs
             the values alone.
+        common: False leaves the variances of the common errors null, for who fetches
+            these errors themselves (``sources``).
     """
     import narwhals as nw
 
     groups = groups_of(by, amounts)
     types = value_sums.types(by, amounts)
-    common = {f"var_common_{a.name}": nw.Float64() for a in amounts}
+    squares = {f"var_common_{a.name}": nw.Float64() for a in amounts}
     alike = value_sums.alike(parts, by, amounts, intervals=intervals)
-    if intervals:
+    with_common = intervals and common
+    if with_common:
         alike = _with_common(alike, error_sums.variances(parts, by, amounts), groups)
     else:
-        alike = alike.with_columns(**{n: nw.lit(None).cast(kind) for n, kind in common.items()})
+        alike = alike.with_columns(**{n: nw.lit(None).cast(kind) for n, kind in squares.items()})
     sums = value_sums.told(by, amounts, intervals=intervals)
-    sums |= {n: nw.col(n).sum() for n in common if intervals}
+    sums |= {n: nw.col(n).sum() for n in squares if with_common}
     values = alike.group_by(*groups).agg(**sums)
-    every = types | common
+    every = types | squares
     values = values.with_columns(
         **{n: (nw.col(n) if n in sums else nw.lit(None)).cast(kind) for n, kind in every.items()}
     )
@@ -190,12 +199,15 @@ def drivers(parts: Frame, period: str, by: Sequence[str], amounts: Sequence[Amou
 
 
 def unknowns(parts: Frame) -> Frame:
-    """Return the runs of whose energy something is unknown, each once, by name."""
+    """Return the runs of whose energy something is unknown, each once, by name.
+
+    Also those that only reach into the period: a part of unknown energy stands in each of a run's hours.
+    """
     import narwhals as nw
 
-    names = ("study", "run_id", "run_state")
-    found = parts.filter(nw.col("is_first"), nw.col("run_state") != "known")
-    return found.select(*names).sort(*names, nulls_last=True)
+    names = ("study", "run_id")
+    found = parts.filter(nw.col("state") != "known")
+    return found.select(*names).unique().sort(*names, nulls_last=True)
 
 
 def without_rate(parts: Frame, given: Rates) -> Frame:

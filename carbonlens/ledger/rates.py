@@ -115,7 +115,7 @@ def checked(view: View, rates: Rates) -> Rates:
     """Return the rates if each key stands there once; a second would count energy twice.
 
     Raises:
-        ConfigError: If it does not.
+        ConfigError: If it does not, or an error has no source.
     """
     import narwhals as nw
 
@@ -123,11 +123,29 @@ def checked(view: View, rates: Rates) -> Rates:
     # Without a key the rate holds everywhere and always.
     counted = rates.frame.group_by(*rates.keys).agg(count) if rates.keys else rates.frame.select(count)
     order = rates.keys or ("times",)
+    _refuse_unnamed(view, rates)
     twice = view.rows(counted.filter(nw.col("times") > 1).sort(*order).head(1))
     if twice:
         keys = ", ".join(f"{k}={twice[0][k]}" for k in rates.keys) or "all places and times"
         raise _bad_row(rates.name, f"{twice[0]['times']} rates for {keys}")
     return rates
+
+
+def _refuse_unnamed(view: View, rates: Rates) -> None:
+    """Refuse a rate with an error but no name for it: nothing could sum it with its like.
+
+    Raises:
+        ConfigError: If there is one.
+    """
+    import narwhals as nw
+
+    wide = rates.frame.filter(nw.col("u_relative") > 0, nw.col("source_id").is_null())
+    if view.rows(wide.select("rate").head(1)):
+        raise ConfigError(
+            "a rate has u_relative but no source_id: its error would be left out",
+            where=rates.name,
+            mend="name the source of the rate",
+        )
 
 
 def factor_rows(factors: Iterable[Factor]) -> Iterator[dict[str, object]]:

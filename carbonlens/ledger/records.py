@@ -16,6 +16,7 @@ import msgspec
 from carbonlens.domain.decoding import convert, json_decoder
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex, uuid7_ms
+from carbonlens.domain.limits import misfit
 from carbonlens.domain.run import SCHEMA_VERSION, Run
 from carbonlens.errors import RecordError
 from carbonlens.ledger import migration
@@ -23,7 +24,7 @@ from carbonlens.ledger.regular_file import read_regular
 
 _DECODER: Final = json_decoder(Run)
 
-_MOST_BYTES: Final = 64 * 1024 * 1024
+MOST_BYTES: Final = 64 * 1024 * 1024
 """Of one record; a year by hours takes a few MiB."""
 
 _TOO_DEEP: Final = "it is nested too deeply"
@@ -110,7 +111,7 @@ def read_file(file: Path) -> Stored:
         OSError: If it cannot be read, or is no regular file: a pipe would keep the reader waiting.
         RecordError, msgspec.MsgspecError, UnicodeDecodeError: As of ``decode``.
     """
-    raw = read_regular(file, at_most=_MOST_BYTES)
+    raw = read_regular(file, at_most=MOST_BYTES)
     return Stored(run=decode(raw), text=minified(raw), file=str(file))
 
 
@@ -135,12 +136,41 @@ def read_files(files: Iterable[Path]) -> tuple[list[Stored], list[Finding]]:
             text = f"record cannot be read and is left out: {error}"
             findings.append(_left_out("CL501", text, file, "restore the file from a copy"))
         else:
-            if file.stem == stored.run.run_id:
+            unfit = misfitting(stored)
+            if unfit is not None:
+                findings.append(unfit)
+            elif file.stem == stored.run.run_id:
                 found.append(stored)
             else:
                 text = f"a copy of run {stored.run.run_id} under another name is left out, to count once"
                 findings.append(_left_out("CL504", text, file, "remove the copy"))
     return found, findings
+
+
+def misfitting(stored: Stored) -> Finding | None:
+    """Return the Finding of a record whose figures no sum can hold: one would spoil every other."""
+    reason = misfit(stored.run)
+    if reason is None:
+        return None
+    text = f"run {stored.run.run_id} is left out: {reason}"
+    mend = "check its unit and record it under a new id, then remove it"
+    if stored.run.supersedes is not None:
+        mend = f"remove it, then correct {stored.run.supersedes} once more"
+    return _left_out("CL519", text, stored.file, mend, subject=stored.run.run_id)
+
+
+def refuse_misfits(runs: Sequence[Run]) -> None:
+    """Refuse what no sum can hold; one such record would stop every query.
+
+    Raises:
+        RecordError: If a figure is no finite number, or larger than a column takes.
+    """
+    for run in runs:
+        reason = misfit(run)
+        if reason is not None:
+            raise RecordError(
+                f"the record cannot be kept: {reason}", where=run.run_id, mend="check the figure and its unit"
+            )
 
 
 def unique(stored: Iterable[Stored]) -> tuple[list[Stored], list[Finding]]:
@@ -228,22 +258,43 @@ def family_of(run: Run, runs: Sequence[Run]) -> tuple[Run, ...]:
     return (run,)
 
 
+def superseded_ids(run: Run) -> tuple[str, ...]:
+    """Return the ids of the records that a record corrects; none where it is no correction."""
+    return () if run.supersedes is None else (run.supersedes, *run.supersedes_also)
+
+
 def _links(runs: Sequence[Run]) -> list[tuple[int, int]]:
     """Return (successor, superseded) as places in the sequence."""
     newer = [i for i, r in enumerate(runs) if r.supersedes]
-    wanted = {runs[i].supersedes for i in newer}
+    wanted = {name for i in newer for name in superseded_ids(runs[i])}
     by_id: dict[str, list[int]] = defaultdict(list)
     for i, run in enumerate(runs):
         if run.run_id in wanted:
             by_id[run.run_id].append(i)
-    links: list[tuple[int, int]] = []
-    for i in newer:
-        targets = by_id.get(runs[i].supersedes or "", [])
-        if len(targets) > 1:
-            # Ids of imported runs are unique within a study only: the successor's own is meant.
-            targets = [t for t in targets if runs[t].study == runs[i].study]
-        links += [(i, t) for t in targets]
-    return links
+    return [
+        (i, t)
+        for i in newer
+        for name in superseded_ids(runs[i])
+        for t in _meant(runs[i], name, [(t, runs[t]) for t in by_id.get(name, [])])
+    ]
+
+
+def _meant(newer: Run, name: str, targets: Sequence[tuple[int, Run]]) -> list[int]:
+    """Return which of the records of one id a correction means.
+
+    Ids of imported runs are unique within a study only: the named study is meant, else the
+    correction's own. One that changed the study and names none, as older versions wrote it,
+    means what was there when it was written.
+    """
+    if newer.supersedes_study is not None and name == newer.supersedes:
+        return [i for i, run in targets if (run.study or "") == newer.supersedes_study]
+    if len(targets) > 1:
+        own = [(i, run) for i, run in targets if run.study == newer.study]
+        at_ms = written_ms(newer)[0]
+        targets = own or [(i, run) for i, run in targets if run.recorded_us[0] // 1000 <= at_ms]
+        if not own and len({run.study for _, run in targets}) > 1:
+            return []
+    return [i for i, _ in targets]
 
 
 def written_ms(run: Run) -> tuple[int, str]:
@@ -259,7 +310,7 @@ def _superseded_twice(leaves: Sequence[Run], last: Run) -> Finding:
         severity="error",
         message=f"one run was corrected twice ({names}); only the latest counts, {last.run_id}",
         subject=last.run_id,
-        mend="if the latest is wrong, supersede it by the right one",
+        mend="settle it by one more correction or tag: it supersedes all of them",
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -16,6 +18,9 @@ from carbonlens.ledger.holdings import each_folder, parquet_files, read_files_of
 from carbonlens.ledger.records import Stored, read_file
 from carbonlens.ledger.redaction import Tombstone
 
+GONE_S: Final = 3600
+"""A writer is taken for dead when its temporary file of a run to redact is so old."""
+
 
 class Redaction(msgspec.Struct, frozen=True, kw_only=True):
     """What a redaction did.
@@ -24,12 +29,14 @@ class Redaction(msgspec.Struct, frozen=True, kw_only=True):
         run_ids: Records that held a field: the run's, and those that correct it.
         files: Files written anew.
         energy: Whether the energy was taken out, which makes figures unknown.
+        remaining: Files that may hold it still, and that this ledger does not write.
     """
 
     run_ids: tuple[str, ...]
     fields: tuple[str, ...]
     files: tuple[str, ...]
     energy: bool
+    remaining: tuple[str, ...] = ()
 
 
 def redact(
@@ -48,7 +55,7 @@ def redact(
     Raises:
         SelectionError: If no record holds any of the fields.
         UsageError: If a field cannot be taken out.
-        RecordError: If a file or folder that may hold it cannot be read.
+        RecordError: If a file or folder that may hold it cannot be read; nothing was written then.
         MissingExtraError: If there are batches and DuckDB is not installed.
         OSError: If the ledger cannot be written; running it again goes on from there.
     """
@@ -74,14 +81,45 @@ def redact(
     for stone in new.values():
         content = msgspec.json.format(msgspec.json.encode(stone), indent=1) + b"\n"
         write_atomically(folder / stone.file_name, content)
+    linked = [str(f.resolve()) for f in {Path(r.file) for r in (*live, *batches)} if f.is_symlink()]
     files = _carry_out(ledger, live, batches, {**stones, **new})
     atomic.remove_leftovers(ledger, older_than_s=LEFTOVER_S)
+    remaining = [*sorted(linked), *_held_by_writers(ledger, {r.run_id for r in family})]
+    if "findings" in fields:
+        # A reason that was given then stands in the tombstone for good.
+        earlier = [s for s in stones.values() if s.run_id in {r.run_id for r in family}]
+        remaining += sorted(str(folder / s.file_name) for s in earlier)
     return Redaction(
         run_ids=tuple(dict.fromkeys(s.run_id for s in (*new.values(), *(stones[r.sha256] for r in pending)))),
         fields=tuple(fields),
         files=files,
         energy="energy" in fields,
+        remaining=tuple(remaining),
     )
+
+
+def _held_by_writers(ledger: Path, ids: Collection[str]) -> list[str]:
+    """Remove what killed writers left of these runs; return what may be of a writer at work."""
+    left: list[str] = []
+    for place in atomic.leftovers(ledger):
+        with suppress(FileNotFoundError):
+            inside = sorted(place.iterdir()) if place.is_dir() else [place]
+            holds = any(_may_hold(f, ids) for f in inside)
+            if holds and not atomic.remove_leftover(place, older_than_s=GONE_S):
+                left.append(str(place))
+    return left
+
+
+def _may_hold(file: Path, ids: Collection[str]) -> bool:
+    """Tell whether a temporary file may hold one of the runs; a Parquet file does not tell."""
+    if not file.is_file():
+        return False
+    return file.suffix == ".parquet" or names_one(file.read_bytes(), ids)
+
+
+def names_one(content: bytes, ids: Collection[str]) -> bool:
+    """Tell whether a text, whole or torn, has one of the ids in quotes."""
+    return any(msgspec.json.encode(i) in content for i in ids)
 
 
 def _carry_out(
@@ -102,7 +140,8 @@ def _carry_out(
 def _occurrences(ledger: Path, keys: set[tuple[str | None, str]]) -> tuple[list[Stored], list[Stored]]:
     """Return every place where a record lies: files of its own, also misnamed copies, and batches."""
     files, unlisted = each_folder(layout.folders_in(ledger / layout.RUNS), ".json")
-    live = [r for r in (_loose(f) for f in files) if r is not None and r.key in keys]
+    ids = {run_id for _, run_id in keys}
+    live = [r for r in (_loose(f, ids) for f in files) if r is not None and r.key in keys]
     whole, faults = parquet_files(ledger)
     batches, findings = read_files_of(whole)
     for fault in (*unlisted, *faults, *findings):
@@ -112,18 +151,27 @@ def _occurrences(ledger: Path, keys: set[tuple[str | None, str]]) -> tuple[list[
     return live, [r for r in batches if r.key in keys]
 
 
-def _loose(file: Path) -> Stored | None:
+def _loose(file: Path, ids: Collection[str]) -> Stored | None:
     """Return a live record under whatever name; ``None`` for a file that holds none.
 
     Raises:
-        RecordError: If it may not be read.
+        RecordError: If it may not be read, or is one of these runs torn or of a newer version.
     """
     if not file.is_file():
         return None
     try:
         return read_file(file)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecordError, FileNotFoundError):
+    except FileNotFoundError:
         return None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecordError) as error:
+        if file.stem not in ids and not names_one(file.read_bytes(), ids):
+            return None
+        reason = error.what if isinstance(error, RecordError) else "it is damaged"
+        raise RecordError(
+            f"a file of the run cannot be redacted ({reason}); nothing was taken out",
+            where=str(file),
+            mend="upgrade carbonlens, or restore the file from a copy, or remove it; then redact",
+        ) from error
     except OSError as error:
         raise RecordError(
             f"record cannot be read ({error.strerror or error}); it may hold the content too",

@@ -242,6 +242,7 @@ def merge(ledger: Path, day: str) -> tuple[Path | None, list[Finding]]:
     Raises:
         MissingExtraError: If DuckDB is not installed.
         UnwritableError: If a file cannot be written.
+        FileNotFoundError: If another host merged the day meanwhile.
         OSError: If the folder cannot be written.
     """
     folder = ledger / layout.SAMPLES / day
@@ -250,6 +251,8 @@ def merge(ledger: Path, day: str) -> tuple[Path | None, list[Finding]]:
     try:
         return _merged(folder, singles), []
     except UnwritableError:
+        for single in singles:
+            single.stat()  # Gone: another host merged the day meanwhile.
         connection = parquet.connect()
         try:
             damaged = _of_each(connection, singles, LONGEST_GAP_S)[1]

@@ -10,21 +10,23 @@ plain sum is right. Each row is an estimate: a value, its random part, and one
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal, localcontext
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Final, Literal
 
 import msgspec
 
 from carbonlens.domain.decoding import convert
+from carbonlens.domain.limits import misfit
 from carbonlens.domain.run import Reading, Run
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import RecordError
+from carbonlens.ledger import spreading
 from carbonlens.ledger.layout import UNDATED, month_of
 from carbonlens.ledger.records import Stored
+from carbonlens.ledger.spreading import hours_in, hours_unknown, shares_of, spread
 
-VERSION: Final = 2
+VERSION: Final = spreading.VERSION
 """Of the columns; stands in ``row_schema``. Batches without that column are of version 1."""
 
 Kind = Literal["sensor", "model", "host"]
@@ -84,7 +86,6 @@ COLUMNS: Final[Mapping[str, str]] = {
 """Column to DuckDB type; ``Row`` describes them."""
 
 _MICRO: Final = Decimal("0.000001")
-_LARGEST: Final = Decimal(10) ** 18
 _SEPARATOR: Final = "\x1f"
 
 
@@ -156,44 +157,41 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     record: str | None = None
 
 
-Weights = Sequence[tuple[int | None, Decimal]]
-"""Hours and what of a run's energy fell into each, in any unit."""
-
-
-def rows_of(records: Iterable[Stored]) -> Iterator[Row]:
+def rows_of(records: Iterable[Stored], *, version: int = VERSION) -> Iterator[Row]:
     """Yield the rows of one file.
 
     Args:
         records: In the order in which the file is to hold them; of several with
             one key the first counts.
+        version: Of the columns; an older one tells what a file of that version holds.
 
     Raises:
         RecordError: If a figure is too large for its column.
     """
     met: set[tuple[str | None, str]] = set()
     for record in records:
-        yield from rows(record, counts=record.key not in met)
+        yield from rows(record, counts=record.key not in met, version=version)
         met.add(record.key)
 
 
-def rows(stored: Stored, *, counts: bool = True) -> list[Row]:
+def rows(stored: Stored, *, counts: bool = True, version: int = VERSION) -> list[Row]:
     """Return the rows of one record, at least one.
 
     Args:
         stored: The record and its text.
         counts: False where the same file holds the run before.
+        version: Of the columns.
 
     Raises:
         RecordError: If a figure is too large for its column.
     """
     run = stored.run
     _check_range(run)
-    labels = _labels(run) | {"record_sha256": stored.sha256, "row_schema": VERSION, "counts": counts}
-    parts = [part for reading in run.energy for part in _reading_parts(run, reading)]
+    labels = _labels(run) | {"record_sha256": stored.sha256, "row_schema": version, "counts": counts}
+    parts = [part for reading in run.energy for part in _reading_parts(run, reading, version)]
     if not parts:
-        hour = None if run.start_us is None else run.start_us // US_PER_HOUR
-        parts = [{"state": "unknown", "hour_utc": hour}]
-    for part, units in zip(parts, _units(run), strict=False):
+        parts = [{"state": "unknown", "hour_utc": hour} for hour, _ in hours_unknown(run, None, version)]
+    for part, units in zip(parts, _units(run, version), strict=False):
         part["units"] = units
     whole = _whole(run) | {"record": stored.text.decode()}
     made = []
@@ -234,49 +232,8 @@ def unescaped(text: str) -> str:
     return text.replace("%1F", _SEPARATOR).replace("%3D", "=").replace("%25", "%")
 
 
-def spread(amount: Decimal, weights: Weights) -> list[Decimal]:
-    """Split an amount by weights, to a millionth; the parts sum to it exactly.
-
-    Running sums are rounded, not the parts. Without any weight the first takes all.
-    """
-    amount = amount.quantize(_MICRO)
-    if len(weights) == 1:
-        return [amount]
-    whole = sum((weight for _, weight in weights), Decimal(0))
-    parts: list[Decimal] = []
-    given = seen = Decimal(0)
-    with localcontext(prec=80):
-        for place, (_, weight) in enumerate(weights):
-            seen += weight
-            last = place == len(weights) - 1 or not whole
-            upto = amount if last else (amount * seen / whole).quantize(_MICRO)
-            parts.append(upto - given)
-            given = upto
-    return parts
-
-
-def hours_of(run: Run, component: str | None) -> Weights:
-    """Return the hours a component's energy fell into, and what of it fell into each.
-
-    As recorded; where the source gives no hours, in proportion to the time the
-    run spent in each; without an end, all of it in the hour of the start.
-    """
-    recorded = [(h.hour_utc, h.energy_j) for h in run.energy_by_hour if h.component == component]
-    if recorded and (len(recorded) == 1 or any(weight for _, weight in recorded)):
-        return sorted(recorded)
-    if run.start_us is None:
-        return [(None, Decimal(1))]
-    first = run.start_us // US_PER_HOUR
-    if run.end_us is None or run.end_us <= run.start_us:
-        return [(first, Decimal(1))]
-    last = (run.end_us - 1) // US_PER_HOUR
-    edges = [run.start_us, *(h * US_PER_HOUR for h in range(first + 1, last + 1)), run.end_us]
-    return [(first + i, Decimal(b - a)) for i, (a, b) in enumerate(pairwise(edges))]
-
-
-def _reading_parts(run: Run, reading: Reading) -> Iterator[dict[str, object]]:
+def _reading_parts(run: Run, reading: Reading, version: int) -> Iterator[dict[str, object]]:
     """Yield a reading's columns, one row an hour, and one more for each further source of a kind."""
-    weights = hours_of(run, reading.component)
     what = {
         "component": reading.component,
         "boundary": reading.boundary,
@@ -284,11 +241,13 @@ def _reading_parts(run: Run, reading: Reading) -> Iterator[dict[str, object]]:
         "state": reading.state,
     }
     if reading.energy_j is None:
-        yield {**what, "state": "unknown", "hour_utc": weights[0][0]}
+        for hour, _ in hours_unknown(run, reading.component, version):
+            yield {**what, "state": "unknown", "hour_utc": hour}
         return
+    weights = hours_in(run, reading.component, version)
     wide = reading.estimate.has_unknown_width
     sources = _by_kind(reading.u_by_source_j)
-    shares = _shares(weights)
+    shares = shares_of(weights)
     energies = spread(reading.energy_j, weights)
     for (hour, _), energy, share in zip(weights, energies, shares, strict=True):
         random = None if wide else _sigma(reading.u_random_j * math.sqrt(share))
@@ -316,21 +275,14 @@ def _pairs(sources: Iterable[tuple[str, float]], share: float) -> dict[str, obje
     return columns
 
 
-def _shares(weights: Weights) -> list[float]:
-    whole = sum((weight for _, weight in weights), Decimal(0))
-    if len(weights) == 1 or not whole:
-        return [1.0] + [0.0] * (len(weights) - 1)
-    return [float(weight / whole) for _, weight in weights]
-
-
-def _units(run: Run) -> list[Decimal]:
-    """Return the run's units over the rows of its first reading."""
+def _units(run: Run, version: int) -> list[Decimal]:
+    """Return the run's units over the rows of its first reading, or over those of a run without one."""
     if run.units is None:
         return []
+    component = run.energy[0].component if run.energy else None
     known = bool(run.energy) and run.energy[0].energy_j is not None
-    return (
-        spread(run.units, hours_of(run, run.energy[0].component)) if known else [run.units.quantize(_MICRO)]
-    )
+    hours = hours_in if known else hours_unknown
+    return spread(run.units, hours(run, component, version))
 
 
 def _labels(run: Run) -> dict[str, object]:
@@ -387,10 +339,10 @@ def _sigma(value: float) -> Decimal:
 
 
 def _check_range(run: Run) -> None:
-    figures = [r.energy_j for r in run.energy] + [run.units]
-    if any(f is not None and not abs(f) < _LARGEST for f in figures):
+    reason = misfit(run)
+    if reason is not None:
         raise RecordError(
-            f"run {run.run_id} has a figure of 1e18 or more",
+            f"run {run.run_id} fits no column: {reason}",
             where=run.run_id,
             mend="check its unit: energy is in joules",
         )

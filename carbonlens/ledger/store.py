@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import Run
@@ -22,6 +21,7 @@ from carbonlens.errors import RecordError, UnwritableError, UsageError
 from carbonlens.ledger import layout
 from carbonlens.ledger.atomic import sync_folder, write_atomically
 from carbonlens.ledger.location import is_address
+from carbonlens.ledger.records import refuse_misfits
 
 if TYPE_CHECKING:
     from carbonlens.ledger.activity import Kind, Row
@@ -54,9 +54,12 @@ class Ledger:
     Args:
         path: The ledger's folder; made at the first write.
         address: Where it really lies, when the folder is a copy of it.
+        waiting: What must be said of runs that wait to be sent there.
     """
 
-    def __init__(self, path: str | Path, *, address: str | None = None) -> None:
+    def __init__(
+        self, path: str | Path, *, address: str | None = None, waiting: Sequence[Finding] = ()
+    ) -> None:
         """Point at the folder without touching it.
 
         Raises:
@@ -71,6 +74,7 @@ class Ledger:
         self.path = Path(path)
         self.shown = str(self.path) if address is None else address
         """Where the ledger lies, for messages."""
+        self._waiting = tuple(waiting)
 
     @property
     def exists(self) -> bool:
@@ -112,8 +116,9 @@ class Ledger:
 
         Raises:
             UnwritableError: If the ledger cannot be written.
-            RecordError: If a different record has this id already.
+            RecordError: If a different record has this id already, or no column holds a figure.
         """
+        refuse_misfits([run])
         file = self.path / layout.RUNS / layout.folder_of(run) / f"{run.run_id}.json"
         content = msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n"
         if file.exists():
@@ -147,9 +152,12 @@ class Ledger:
 
         Raises:
             MissingExtraError: If DuckDB is not installed.
+            RecordError: If no column holds a figure of one.
             UnwritableError: If the ledger cannot be written.
         """
         from carbonlens.ledger import batches
+
+        refuse_misfits(runs)
 
         file = self.batch_file(source_sha256, importer)
         if file.exists():
@@ -225,18 +233,13 @@ class Ledger:
         Raises:
             UnwritableError: If the ledger cannot be written.
         """
-        content = msgspec.json.encode([int(x) for x in outcomes])
-        name = sha256_hex(content)
-        file = self.path / layout.OUTCOMES / f"{name}.json"
-        if file.exists():
-            return name
+        from carbonlens.ledger import outcomes as sidecars
+
         try:
             self._make()
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(file, content)
+            return sidecars.write(self.path, outcomes)
         except OSError as error:
-            raise unwritable(file, error) from error
-        return name
+            raise unwritable(self.path / layout.OUTCOMES, error) from error
 
     def outcomes(self, sha256: str) -> tuple[int, ...] | None:
         """Return stored outcomes, ``None`` when the ledger has none of this hash.
@@ -244,15 +247,9 @@ class Ledger:
         Raises:
             RecordError: If the content does not match its hash.
         """
-        file = self.path / layout.OUTCOMES / f"{sha256}.json"
-        if not file.is_file():
-            return None
-        content = file.read_bytes()
-        if sha256_hex(content) != sha256:
-            raise RecordError(
-                "the outcomes do not match their hash", where=str(file), mend="restore the file from a copy"
-            )
-        return decode_json(content, tuple[int, ...])
+        from carbonlens.ledger import outcomes as sidecars
+
+        return sidecars.read(self.path, sha256)
 
     def add_samples(self, run_id: str, series: Mapping[str, Series]) -> list[Path]:
         """Store a run's power samples, by UTC day; the same again changes nothing.
@@ -302,9 +299,10 @@ class Ledger:
         from carbonlens.ledger.holdings import read_all
 
         try:
-            return read_all(self.path)
+            held = read_all(self.path)
         except OSError as error:
             raise self.unreadable(error) from error
+        return msgspec.structs.replace(held, findings=(*held.findings, *self._waiting))
 
     def view(self) -> LedgerView:
         """Read every record in the order in which they came: by start, or by import and line.
@@ -328,9 +326,10 @@ class Ledger:
         from carbonlens.ledger.latest import latest
 
         try:
-            return latest(self.path, n)
+            found = latest(self.path, n)
         except OSError as error:
             raise self.unreadable(error) from error
+        return msgspec.structs.replace(found, findings=(*found.findings, *self._waiting))
 
     @property
     def is_large(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from carbonlens.ledger.amounts import Amount, at_float_rate, exact_variance, groups_of, value
+from carbonlens.ledger.amounts import Amount, at_float_rate, groups_of, squares, value, variance
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -44,8 +44,8 @@ def alike(parts: Frame, by: Sequence[str], amounts: Sequence[Amount], *, interva
     if intervals:
         apart["is_wide"] = random.is_null()
         for a in amounts:
-            sigma = at_float_rate(random, a)
-            sums[f"random_{a.name}"] = (sigma * sigma).cast(exact_variance()).sum()
+            small, large = squares(at_float_rate(random, a))
+            sums |= {f"random_{a.name}": small.sum(), f"large_{a.name}": large.sum()}
     keys = [*_STATES, *apart, *(["grade"] if intervals else [])]
     groups = groups_of(by, amounts)
     return parts.with_columns(**apart).group_by(*groups, *(k for k in keys if k not in groups)).agg(**sums)
@@ -77,7 +77,8 @@ def told(by: Sequence[str], amounts: Sequence[Amount], *, intervals: bool) -> di
             sums[f"unrated_j_{a.name}"] = _energy(~rated)
             sums[f"unrated_parts_{a.name}"] = _parts(~rated & known)
         if intervals:
-            sums[f"var_random_{a.name}"] = nw.col(f"random_{a.name}").sum()
+            small, large = nw.col(f"random_{a.name}").sum(), nw.col(f"large_{a.name}").sum()
+            sums[f"var_random_{a.name}"] = variance(small, large)
     return sums
 
 

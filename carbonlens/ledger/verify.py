@@ -17,7 +17,8 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.ledger import activity, layout, oddities
 from carbonlens.ledger.holdings import Holdings, read_all
-from carbonlens.ledger.records import current
+from carbonlens.ledger.records import current, superseded_ids
+from carbonlens.ledger.restatements import restatement_faults
 from carbonlens.ledger.verify_closes import close_faults
 from carbonlens.ledger.verify_files import batch_faults, month_faults, strange_files
 from carbonlens.ledger.verify_samples import sample_faults
@@ -89,7 +90,7 @@ def verify(ledger: Path, *, now_us: int) -> Verification:
         "corrections": [*broken_chains, *_dangling(held)],
         "clocks": oddities.clock_oddities(runs, now_us=now_us),
         "machines": oddities.machine_oddities(runs),
-        "closes": close_faults(ledger, held),
+        "closes": [*close_faults(ledger, held), *restatement_faults(ledger)],
         "tidy": strange_files(ledger, now_us=now_us),
     }
     return Verification(
@@ -140,12 +141,13 @@ def _dangling(held: Holdings) -> list[Finding]:
         Finding(
             code="CL509",
             severity="info",
-            message=f"run {r.run.run_id} corrects {r.run.supersedes}, which is not in this ledger",
+            message=f"run {r.run.run_id} corrects {name}, which is not in this ledger",
             file=r.file,
             subject=r.run.run_id,
         )
         for r in held.records
-        if r.run.supersedes and r.run.supersedes not in known
+        for name in superseded_ids(r.run)
+        if name not in known
     ]
 
 

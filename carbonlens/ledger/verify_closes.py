@@ -14,10 +14,10 @@ from carbonlens.ledger.closes import (
     Adjustment,
     Chain,
     Close,
+    adjustments,
     everything,
     fault,
     file_of,
-    late_records,
     load,
     originals,
 )
@@ -43,17 +43,25 @@ def close_faults(ledger: Path, held: Holdings) -> list[Finding]:
             whole = f"{len(gone)} of {counted(len(manifest.hashes), 'record')}"
             text = f"{whole} {name} was closed with are gone or altered"
             findings.append(fault(text, file_of(ledger, name), "restore them from a copy"))
-    for period, late in _by_period(late_records(ledger, held, chain)).items():
-        findings.append(
-            Finding(
-                code="CL517",
-                severity="info",
-                message=f"{counted(late, 'record')} came after {period} was closed: prior-period adjustments",
-                file=str(file_of(ledger, period)),
-                mend="the next close takes them up",
-            )
-        )
+    every = adjustments(ledger, held, chain)
+    for period in dict.fromkeys(a.period for a in every):
+        findings.append(_adjusted(ledger, period, [a for a in every if a.period == period]))
     return findings
+
+
+def _adjusted(ledger: Path, period: str, since: Sequence[Adjustment]) -> Finding:
+    later = sorted({a.taken_up for a in since if a.taken_up is not None})
+    waiting = sum(a.taken_up is None for a in since)
+    redacted = sum(a.kind == "redacted" for a in since)
+    which = f" ({redacted} by redaction)" if redacted else ""
+    return Finding(
+        code="CL517",
+        severity="info",
+        message=f"{counted(len(since), 'record')} came or changed after {period} was closed{which}:"
+        " prior-period adjustments" + (f", named by {', '.join(later)}" if later else ""),
+        file=str(file_of(ledger, period)),
+        mend="the next close takes them up" if waiting else None,
+    )
 
 
 def _link_faults(ledger: Path, name: str, manifest: Close, chain: Chain) -> list[Finding]:
@@ -82,10 +90,3 @@ def _hashes_there(ledger: Path, held: Holdings) -> set[str]:
     for _, sha, _ in everything(ledger, held):
         there |= before.get(sha, {sha})
     return there
-
-
-def _by_period(late: Sequence[Adjustment]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for one in late:
-        counts[one.period] = counts.get(one.period, 0) + 1
-    return counts

@@ -14,7 +14,7 @@ import msgspec
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import US_PER_S
-from carbonlens.ledger import compaction, layout, parquet, schema
+from carbonlens.ledger import atomic, compaction, footers, layout, parquet, schema
 from carbonlens.ledger.holdings import each_folder, parquet_files, read_files_of
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "snapshots": ".parquet",
     layout.REDACTIONS: ".json",
     layout.CLOSES: ".json",
+    layout.RESTATEMENTS: ".json",
     layout.OUTCOMES: ".json",
     layout.STUDIES: ".toml",
 }
@@ -71,9 +72,11 @@ def _batch_fault(connection: DuckDBPyConnection, file: Path) -> str | None:
         return None  # Said already, by reading the ledger.
     if "row_schema" not in parquet.columns_of(connection, file):
         return None  # Of the first release: nothing in it but the records is used.
+    version = _version(connection, file)
     names = ", ".join(schema.COLUMNS)
     with tempfile.TemporaryDirectory() as folder:
-        again = parquet.rows_source(Path(folder) / "rows.json", schema.COLUMNS, schema.rows_of(records))
+        expected = schema.rows_of(records, version=version)
+        again = parquet.rows_source(Path(folder) / "rows.json", schema.COLUMNS, expected)
         stored = f"SELECT {names} FROM read_parquet({parquet.quoted(file)})"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         made = f"SELECT {names} FROM {again}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         try:
@@ -86,6 +89,12 @@ def _batch_fault(connection: DuckDBPyConnection, file: Path) -> str | None:
         rows = counted(differing, "row differs", "rows differ")
         return f"{rows} from what the records give: the file was altered"
     return None
+
+
+def _version(connection: DuckDBPyConnection, file: Path) -> int:
+    """Return the version of a file's columns; this one's where they do not tell a known one."""
+    told, _ = footers.read(connection, [file])
+    return (told[0].version if told else None) or schema.VERSION
 
 
 def _count(connection: DuckDBPyConnection, query: str) -> int:
@@ -127,8 +136,10 @@ def strange_files(ledger: Path, *, now_us: int) -> list[Finding]:
     findings: list[Finding] = []
     for file in _all_files(ledger):
         place = file.relative_to(ledger).parts
-        if any(part.startswith(".") for part in place):
+        if any(atomic.is_temporary(part) for part in place):
             findings += _leftover(file, now_us)
+        elif any(part.startswith(".") for part in place):
+            continue  # The user's own: a ledger may lie in a folder that holds more.
         elif not _belongs(place):
             findings.append(_foreign(file))
     return findings + _folded_twice(ledger)
@@ -145,7 +156,7 @@ def _leftover(file: Path, now_us: int) -> list[Finding]:
         age_s = now_us / US_PER_S - file.stat().st_mtime
     except FileNotFoundError:
         return []
-    if file.name == ".gitignore" or age_s < _FRESH_S:
+    if age_s < _FRESH_S:
         return []
     return [_half_done("temporary file of a writer that was cut off; nothing acknowledged is in it", file)]
 
@@ -190,7 +201,7 @@ def _half_done(text: str, file: Path) -> Finding:
         severity="info",
         message=text,
         file=str(file),
-        mend="remove it" if file.name.startswith(".") else "run: carbonlens ledger compact",
+        mend="run: carbonlens ledger compact",
     )
 
 

@@ -62,7 +62,8 @@ def test_compact_close_export_and_redact(filled):
     assert "1 run in" in filled("ledger", "compact", "--month", f"{datetime.now(tz=UTC):%Y-%m}").stdout
     assert len(ids(filled)) == 3
     closed = filled.json("ledger", "close", "2026-03", "--by", "me")
-    assert (closed["counting"], closed["energy_j"], closed["by"]) == (2, "180.750000", "me")
+    assert (closed["counting"], closed["by"]) == (2, "me")
+    assert closed["energy"] == [{"boundary": "device", "energy_j": "180.750000"}]
     assert "closed already" in filled("ledger", "close", "2026-03", code=2).stderr
     assert "not over" in filled("ledger", "close", "2999", code=2).stderr
     table = filled("ledger", "export", "--period", "2026-03").stdout.splitlines()
@@ -74,3 +75,48 @@ def test_compact_close_export_and_redact(filled):
     assert "unknown from now on" in done.stdout
     assert "no run" in filled("ledger", "redact", "zzzz", "--field", "tags", "--why", "w", code=2).stderr
     assert filled.json("ledger", "verify")["sound"] is True
+
+
+def test_a_close_prints_each_boundary_in_units_that_fit(filled):
+    (filled.folder / "more.csv").write_text(
+        RUNS.splitlines()[0] + "\nb1,s,base,0.002,1,query,2026-03-06T10:00:00Z,5,B,facility\n"
+    )
+    filled("import", "more.csv")
+    printed = filled("ledger", "close", "2026-03").stdout
+    assert "0 kWh" not in printed
+    assert len([line for line in printed.splitlines() if line.startswith("Energy")]) == 2
+    assert "device boundary" in printed
+    assert "facility boundary" in printed
+
+
+def test_a_mistyped_ledger_is_no_sound_one(shell):
+    for words in (["ledger", "verify"], ["ledger", "close", "2026-03"], ["ledger", "export"]):
+        assert "no ledger" in shell(*words, "--ledger", "mistyped", code=2).stderr
+    assert not (shell.folder / "mistyped").exists()
+
+
+def test_units_beyond_a_record_are_refused(shell):
+    assert "more than a record holds" in shell("run", "--units", "1e25", "--", "true", code=2).stderr
+
+
+def test_a_superseded_run_is_shown_as_such(filled):
+    newer = filled.json("runs", "tag", "a1", "team=vision")["run_id"]
+    assert f"superseded by {newer}" in filled("runs", "show", "a1").stdout
+    assert filled.json("runs", "show", "a1")["superseded_by"] == newer
+    assert filled.json("runs", "show", newer)["superseded_by"] is None
+
+
+def test_an_id_of_two_studies_needs_the_study(filled):
+    (filled.folder / "other.csv").write_text(RUNS.replace(",s,", ",t,"))
+    filled("import", "other.csv")
+    assert "--study" in filled("runs", "tag", "a1", "k=v", code=2).stderr
+    assert filled.json("runs", "tag", "a1", "k=v", "--study", "t")["run"]["study"] == "t"
+    filled("runs", "supersede", "a1", "--by", "units=20", "--study", "s")
+    filled("ledger", "redact", "a2", "--field", "units", "--why", "w", "--study", "s")
+    assert "k" in filled("runs", "show", "a2", "--study", "t", "--json").stdout
+
+
+def test_an_export_of_an_open_period_is_a_draft(filled):
+    assert "DRAFT" in filled("ledger", "export", "--period", "2026-03").stderr
+    filled("ledger", "close", "2026-03")
+    assert "DRAFT" not in filled("ledger", "export", "--period", "2026-03").stderr

@@ -152,7 +152,7 @@ def test_a_manifest_keeps_the_correction_that_took_a_run_out_of_its_period(tmp_p
     Ledger(tmp_path).append(make("a", SEP))
     moved = supersede("a", {"start_us": NOV}, ledger=tmp_path).after
     manifest = close("2025-09", ledger=tmp_path)
-    assert (manifest.counting, manifest.energy_j, len(manifest.runs)) == (0, 0, 2)
+    assert (manifest.counting, manifest.energy, len(manifest.runs)) == (0, (), 2)
     (tmp_path / "runs" / "corrections" / f"{moved.run_id}.json").unlink()
     assert "CL511" in [f.code for f in verify(tmp_path, now_us=NOW_US).findings]
 

@@ -171,7 +171,7 @@ def test_emissions_and_cost_by_hour_are_exact(ledger):
 
 
 def view_calendar(view):
-    return DATES.rows(*view._span())
+    return DATES.rows_of(view._hours())
 
 
 def test_unknown_energy_is_counted_and_named_never_zero(tmp_path):

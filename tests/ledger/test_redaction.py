@@ -181,11 +181,11 @@ def test_what_is_left_is_a_record_with_the_same_energy(field):
     assert (left.run.run_id, left.run.recorded_us) == (run.run_id, run.recorded_us)
 
 
-@pytest.mark.parametrize("field", ["findings", "findings.message", "findings.subject"])
-def test_what_was_said_of_a_run_cannot_be_taken_out(tmp_path, field):
-    """Among it is what was corrected and redacted before."""
+@pytest.mark.parametrize("field", ["findings.message", "findings.subject", "findings.code"])
+def test_what_was_said_of_a_run_is_taken_out_whole_or_not_at_all(tmp_path, field):
+    """Among it is what was corrected and redacted before: the codes of that stay."""
     Ledger(tmp_path).append(secret_run())
     redact("secret-run", ["tags.owner"], why="w", ledger=tmp_path)
     tag("secret-run", {"a": "b"}, ledger=tmp_path)
-    with pytest.raises(UsageError, match="findings say"):
+    with pytest.raises(UsageError, match="keeps its code"):
         redact("secret-run", [field], why="w", ledger=tmp_path)

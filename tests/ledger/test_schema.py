@@ -14,7 +14,7 @@ from carbonlens.domain.latency import Latency
 from carbonlens.domain.run import Conditions, HourEnergy, Origin, Reading, Run
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import RecordError
-from carbonlens.ledger import batches, parquet, schema
+from carbonlens.ledger import batches, parquet, schema, spreading
 from carbonlens.ledger.records import Stored
 
 START = 482_000 * US_PER_HOUR
@@ -138,7 +138,7 @@ def test_tags_survive_being_one_text(tags):
 @settings(deadline=None)
 @given(joules, st.lists(joules, min_size=1, max_size=30))
 def test_spread_never_loses_a_microjoule(amount, weights):
-    parts = schema.spread(amount, list(enumerate(weights)))
+    parts = spreading.spread(amount, list(enumerate(weights)))
     assert sum(parts) == amount
     assert all(p >= 0 for p in parts)
     whole = sum(weights)
@@ -213,6 +213,6 @@ def test_a_compacted_run_takes_at_most_600_bytes(tmp_path):
 
 def test_hours_of_a_run_are_consecutive():
     run = Run(run_id="r", start_us=START + 5, end_us=START + 3 * US_PER_HOUR)
-    hours = [h for h, _ in schema.hours_of(run, "cpu")]
+    hours = [h for h, _ in spreading.hours_of(run, "cpu")]
     assert all(b - a == 1 for a, b in pairwise(hours))
     assert len(hours) == 3

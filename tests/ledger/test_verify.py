@@ -108,10 +108,10 @@ def fill_one(folder):
 def test_strange_and_left_over_files_are_told(folder):
     (folder / "notes.txt").write_text("mine")
     (folder / "runs" / "202610" / "table.csv").write_text("mine")
-    old = folder / "runs" / "202610" / ".run.tmp"
+    old = folder / "runs" / "202610" / f".run.{'0' * 16}.tmp"
     old.write_text("{")
     os.utime(old, (NOW_US / 1e6 - 7200,) * 2)
-    fresh = folder / "runs" / "202610" / ".run2.tmp"
+    fresh = folder / "runs" / "202610" / f".run2.{'1' * 16}.tmp"
     fresh.write_text("{")
     os.utime(fresh, (NOW_US / 1e6 - 5,) * 2)
     assert codes(folder) == ["CL515", "CL518", "CL518"]
