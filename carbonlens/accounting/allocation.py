@@ -28,11 +28,10 @@ from carbonlens.accounting.allocation_contents import (
     boundaries_of,
     holds_any,
     one_each,
-    one_name_each,
     together,
     work_alone,
 )
-from carbonlens.accounting.allocation_machines import one_machine, one_meter_each
+from carbonlens.accounting.allocation_machines import one_machine, one_meter_each, one_name_each
 from carbonlens.accounting.allocation_scaling import evidence_of, scaled
 from carbonlens.accounting.allocation_share import Share
 from carbonlens.accounting.allocation_sweep import Basis, Divided, Portion, divide

@@ -71,7 +71,9 @@ def entries(run: Run, machine: str | None = None) -> Iterable[Entry]:
         if not devices and not reading.divided and reading.component in WHOLES:
             devices = (reading.component,)
         if not devices and run.process is not None and not reading.divided and _is_of_process(reading):
-            process = Device(host, reading.component, f"process {run.process}")
+            # What includes more is another figure than what includes less: they do not divide each other.
+            name = f"process {run.process} ({reading.boundary or 'no boundary stated'})"
+            process = Device(host, reading.component, name)
             # Each window holds the CPU seconds of the whole process: they divide nothing.
             yield Entry(process, run, place, True, replace(_claim(run, reading, energy), cpu_per_us=None))
             continue

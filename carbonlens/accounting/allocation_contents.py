@@ -252,30 +252,6 @@ def work_alone(entry: Entry, evidence: Evidence) -> Item:
     return Item(reading.component, None, frozenset({reading.boundary}), ids, pieces, evidence)
 
 
-def one_name_each(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries, a host's wholes under one name where no run read two of them.
-
-    One run by the BMC and one by a meter at the plug read the same machine. A run that
-    read two has them side by side.
-
-    Args:
-        entries: Of one host.
-    """
-    names: dict[str, dict[Device, None]] = {}
-    apart: set[str] = set()
-    of_run: dict[tuple[str, str], set[Device]] = {}
-    for entry in entries:
-        if entry.device is not None and entry.device.component in WHOLES:
-            component = entry.device.component
-            names.setdefault(component, {})[entry.device] = None
-            mine = of_run.setdefault((entry.run.run_id, component), set())
-            mine.add(entry.device)
-            if len(mine) > 1:
-                apart.add(component)
-    one = {d: min(found) for c, found in names.items() if c not in apart for d in found}
-    return [e._replace(device=one.get(e.device, e.device)) if e.device is not None else e for e in entries]
-
-
 def holds_any(entries: Iterable[Entry]) -> bool:
     """Tell whether a host has a whole and anything besides, so that one may hold the other."""
     components = {e.run.energy[e.reading].component for e in entries}

@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from carbonlens.accounting import formulas
+from carbonlens.accounting.factor_choice import DEFAULT_PUE_U_RELATIVE
 from carbonlens.accounting.propagation import stated, through
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, add, unknown
@@ -31,12 +32,14 @@ class Overheads(msgspec.Struct, frozen=True, kw_only=True):
         pue: Facility energy per IT energy; ``None`` when unknown.
         host: IT energy per device energy; ``None`` when unknown.
         pue_id, host_id: Ids of the rows or statements they come from.
+        findings: What is to be said of them.
     """
 
     pue: Estimate | None = None
     host: Estimate | None = None
     pue_id: str = "pue"
     host_id: str = "host_overhead"
+    findings: tuple[Finding, ...] = ()
 
 
 class Energies(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,13 +105,33 @@ _MADE: Final[dict[str, dict[str, tuple[str, tuple[str, ...]]]]] = {
 
 
 def site_overheads(site: Site) -> Overheads:
-    """Return what a site declares about its own overheads."""
+    """Return what a site declares about its own overheads.
+
+    A PUE of 1 is exact: there is no building overhead. Another one whose width nobody states
+    has that of a published one.
+    """
     pue_id, host_id = f"pue:{site.site_id}", f"host_overhead:{site.site_id}"
-    pue = None if site.pue is None else stated(site.pue, site.pue_u_relative, pue_id, "1")
+    width = site.pue_u_relative
+    findings: tuple[Finding, ...] = ()
+    if width is None and site.pue is not None:
+        width = 0.0 if site.pue == 1 else DEFAULT_PUE_U_RELATIVE
+        findings = () if site.pue == 1 else (_pue_width(site),)
+    pue = None if site.pue is None else stated(site.pue, width, pue_id, "1")
     host = None
     if site.host_overhead is not None:
         host = stated(site.host_overhead, site.host_overhead_u_relative, host_id, "1")
-    return Overheads(pue=pue, host=host, pue_id=pue_id, host_id=host_id)
+    return Overheads(pue=pue, host=host, pue_id=pue_id, host_id=host_id, findings=findings)
+
+
+def _pue_width(site: Site) -> Finding:
+    return Finding(
+        code="CL489",
+        severity="info",
+        message=f"no width of the PUE {site.pue:g} of {site.site_id} is stated: one sigma of "
+        f"{DEFAULT_PUE_U_RELATIVE:.1%} is taken, as for a published one",
+        mend="state pue_u_relative",
+        subject=site.site_id,
+    )
 
 
 def energies(

@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, add
@@ -25,6 +26,9 @@ from carbonlens.domain.units import US_PER_S, Boundary
 
 WHOLE: Final = 0.999
 """Share of a period from which on a meter covers it: a missing hour in six weeks."""
+
+BILLED: Final = "bill:"
+"""Begin of the meter ids that stand for the bills of a site."""
 
 _MICRO: Final = Decimal("0.000001")
 
@@ -53,6 +57,7 @@ class Metered(msgspec.Struct, frozen=True, kw_only=True):
     covered: float
     estimated: bool
     reading_ids: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -77,12 +82,20 @@ def metered(
             groups.setdefault((meter.site, meter.covers, meter.boundary), []).append(meter)
     held: dict[str, list[MeterReading]] = {}
     for reading in readings:
-        if _counts(reading) and reading.start_us < end_us and reading.end_us > start_us:
+        if _counts(reading):
             held.setdefault(reading.meter_id, []).append(reading)
+    twice: dict[str, list[MeterReading]] = {}
+    for name, every in held.items():
+        once, again = _apart(every)
+        held[name] = [r for r in once if r.start_us < end_us and r.end_us > start_us]
+        twice[name] = [r for r in again if r.start_us < end_us and r.end_us > start_us]
     found = [
-        _metered(key, group, held, (start_us, end_us))
+        replace(
+            _metered(key, group, held, (start_us, end_us)),
+            findings=tuple(_twice(m, twice[m.meter_id]) for m in group if twice.get(m.meter_id)),
+        )
         for key, group in groups.items()
-        if any(m.meter_id in held for m in group)
+        if any(held.get(m.meter_id) for m in group)
     ]
     return tuple(sorted(found, key=lambda m: (m.site_id, m.covers != "site", m.boundary)))
 
@@ -97,6 +110,31 @@ def not_whole(found: Metered) -> Finding:
         "of the period: no activity data, the runs stand alone",
         mend="import the missing readings",
         subject=found.site_id,
+    )
+
+
+def _apart(readings: Sequence[MeterReading]) -> tuple[list[MeterReading], list[MeterReading]]:
+    """Return the readings of a meter that do not overlap, and those that begin within an earlier one.
+
+    Lines of a bill are parts of one delivery, such as day and night, and may share their time.
+    """
+    once: list[MeterReading] = []
+    again: list[MeterReading] = []
+    for reading in sorted(readings, key=lambda r: (r.start_us, -r.end_us, r.reading_id)):
+        is_within = once and reading.start_us < once[-1].end_us and not reading.meter_id.startswith(BILLED)
+        (again if is_within else once).append(reading)
+    return once, again
+
+
+def _twice(meter: Meter, readings: Sequence[MeterReading]) -> Finding:
+    named = ", ".join(r.reading_id for r in readings[:3])
+    return Finding(
+        code="CL487",
+        severity="warning",
+        message=f"{counted(len(readings), 'reading')} of meter {meter.meter_id} of site {meter.site} begin "
+        f"within an earlier one, and are left out: {named}",
+        mend="keep one reading for each time; let a correction name the reading that it supersedes",
+        subject=meter.meter_id,
     )
 
 

@@ -37,15 +37,19 @@ class _Sloped:
         return _Sloped(self.value - b.value, _mixed(self, 1.0, b, -1.0), _summed(self, b))
 
     def __mul__(self, other: Any) -> _Sloped:  # noqa: ANN401
-        b = _sloped(other)
+        if not isinstance(other, _Sloped):
+            # An exact number is the common case, and this the common operation.
+            factor = float(other)
+            return _Sloped(self.value * factor, _times(self.slopes, factor), self.grade)
+        b = other
         slopes = _mixed(self, b.value, b, self.value)
-        return _Sloped(self.value * b.value, slopes, worst_grade([self.grade, b.grade]))
+        return _Sloped(self.value * b.value, slopes, _worst(self.grade, b.grade))
 
     def __truediv__(self, other: Any) -> _Sloped:  # noqa: ANN401
         b = _sloped(other)
         ratio = self.value / b.value
         slopes = _mixed(self, 1.0 / b.value, b, -ratio / b.value)
-        return _Sloped(ratio, slopes, worst_grade([self.grade, b.grade]))
+        return _Sloped(ratio, slopes, _worst(self.grade, b.grade))
 
     def __rsub__(self, other: Any) -> _Sloped:  # noqa: ANN401
         return _sloped(other) - self
@@ -74,25 +78,51 @@ def through(
         unit: Unit of the result.
         signed: Whether the result may be negative: a difference.
     """
-    held = {i: x for i, x in enumerate(inputs) if isinstance(x, Estimate)}
-    signed = signed or any(e.signed for e in held.values())
-    if any(e.value is None for e in held.values()):
+    numbers: list[Any] = []
+    is_known = True
+    for place, given in enumerate(inputs):
+        if not isinstance(given, Estimate):
+            numbers.append(given)
+            continue
+        signed = signed or given.signed
+        is_known = is_known and given.value is not None
+        numbers.append(_entered(place, given))
+    if not is_known:
         return unknown(unit, signed=signed)
-    numbers = [_entered(i, x) if isinstance(x, Estimate) else x for i, x in enumerate(inputs)]
     try:
         result = _sloped(formula(*numbers))
     except ZeroDivisionError:
         return unknown(unit, signed=signed)
-    moved = [(held[i], slope) for i, slope in result.slopes.items()]
+    # Only estimates enter with a slope.
+    return _moved(result, [(inputs[i], s) for i, s in result.slopes.items()], unit, signed=signed)  # type: ignore[misc]
+
+
+def _moved(result: _Sloped, moved: list[tuple[Estimate, float]], unit: str, *, signed: bool) -> Estimate:
+    """Return a result with the errors of the inputs that move it, each by its slope."""
+    state: State = "known"
+    is_wide = False
+    random: list[float] = []
+    sources: dict[str, float] = {}
+    for estimate, slope in moved:
+        if estimate.state == "unknown" or (estimate.state == "unbounded" and slope < 0):
+            # What shrinks as a lower bound grows is bounded by nothing.
+            state = "unknown"
+        elif estimate.state == "unbounded" and state == "known":
+            state = "unbounded"
+        if estimate.bounds is not None and slope and estimate.has_unknown_width:
+            is_wide = True
+        random.append(estimate.u_random * slope)
+        for name, u in estimate.u_by_source.items():
+            sources[name] = sources.get(name, 0.0) + u * slope
     return Estimate(
         value=result.value,
         unit=unit,
-        state=_state(moved),
+        state=state,
         grade=result.grade,
-        u_random=math.hypot(*(e.u_random * slope for e, slope in moved)),
-        u_by_source=_sources(moved),
+        u_random=math.hypot(*random),
+        u_by_source=sources,
         signed=signed,
-        bounds=_NO_WIDTH if any(e.has_unknown_width and slope for e, slope in moved) else None,
+        bounds=_NO_WIDTH if is_wide else None,
     )
 
 
@@ -119,7 +149,12 @@ def stated(value: float, u_relative: float | None, source: str, unit: str) -> Es
 
 def _entered(place: int, estimate: Estimate) -> _Sloped:
     """Return an input as a number; one without any error moves nothing, and has no slope."""
-    exact = estimate.u_total == 0 and estimate.bounds is None and estimate.state == "known"
+    exact = (
+        not estimate.u_random
+        and estimate.bounds is None
+        and estimate.state == "known"
+        and not any(estimate.u_by_source.values())
+    )
     return _Sloped(estimate.value or 0.0, {} if exact else {place: 1.0}, estimate.grade)
 
 
@@ -129,10 +164,21 @@ def _sloped(number: Any) -> _Sloped:  # noqa: ANN401
 
 def _mixed(a: _Sloped, of_a: float, b: _Sloped, of_b: float) -> dict[int, float]:
     """Return the slopes of a result that changes by ``of_a`` with a and by ``of_b`` with b."""
-    slopes = {i: slope * of_a for i, slope in a.slopes.items()}
+    slopes = _times(a.slopes, of_a)
     for i, slope in b.slopes.items():
         slopes[i] = slopes.get(i, 0.0) + slope * of_b
     return slopes
+
+
+def _times(slopes: Mapping[int, float], factor: float) -> dict[int, float]:
+    times: dict[int, float] = {}
+    for i, slope in slopes.items():
+        times[i] = slope * factor
+    return times
+
+
+def _worst(a: Grade | None, b: Grade | None) -> Grade | None:
+    return worst_grade((a, b)) if a and b else a or b
 
 
 def _summed(a: _Sloped, b: _Sloped) -> Grade | None:
@@ -142,18 +188,3 @@ def _summed(a: _Sloped, b: _Sloped) -> Grade | None:
     if not b.slopes and b.grade is None:
         return a.grade
     return combined_grade([(a.grade, a.value), (b.grade, b.value)])
-
-
-def _state(moved: list[tuple[Estimate, float]]) -> State:
-    states = {e.state for e, _ in moved}
-    if "unknown" in states or any(e.state == "unbounded" and slope < 0 for e, slope in moved):
-        return "unknown"
-    return "unbounded" if "unbounded" in states else "known"
-
-
-def _sources(moved: list[tuple[Estimate, float]]) -> dict[str, float]:
-    sources: dict[str, float] = {}
-    for estimate, slope in moved:
-        for name, u in estimate.u_by_source.items():
-            sources[name] = sources.get(name, 0.0) + u * slope
-    return sources

@@ -11,17 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from carbonlens.accounting import boundaries, cost, formulas, scope_totals
 from carbonlens.accounting.amortisation import Amortised
+from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.accounting.cost import Cost, CostLine
 from carbonlens.accounting.deliveries import Coverage
 from carbonlens.accounting.demand import Period
 from carbonlens.accounting.embodied import CapitalGoods
 from carbonlens.accounting.market_based import Blend
-from carbonlens.accounting.metered import Metered, not_whole
+from carbonlens.accounting.metered import BILLED, Metered, not_whole
 from carbonlens.accounting.propagation import through
 from carbonlens.accounting.reconciliation import Reconciliation, reconciliations
+from carbonlens.accounting.scopes import place_of
 from carbonlens.accounting.site_energy import Activity, Share, SiteTerms, shares
 from carbonlens.accounting.statement_figures import emissions_at, further, measured, scope_lines
 from carbonlens.accounting.statement_lines import (
@@ -29,14 +32,16 @@ from carbonlens.accounting.statement_lines import (
     Amount,
     Line,
     amounts_of,
+    is_unpriced,
     key_of,
     recorded,
     rest_of,
+    said_of,
     total,
 )
 from carbonlens.accounting.statement_market import Load, MarketRates, market_rates
 from carbonlens.domain.certificate import Certificate
-from carbonlens.domain.estimate import Estimate, add, combined_grade, grade_shares
+from carbonlens.domain.estimate import Estimate, add, combined_grade, grade_shares, unknown
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import Grade
@@ -143,7 +148,7 @@ def statement(given: Given) -> Statement:
     scopes = scope_totals.totals(
         scope_lines(counted, given.terms, prefix, upstream=True, capital=given.capital)
     )
-    money = _cost(given, [whole, at_least] if least else [whole], prefix)
+    money = _cost(given, [whole, at_least] if least else [whole], _unpriced(counted, given.terms), prefix)
     every = [*lines, *wholes, *rests, *groups, *parts, whole, *([at_least] if least else [])]
     beside = reconciliations(given.metered, given.terms, found, list(meters.values()))
     figures = [f for x in every for f in x.figures(prefix)]
@@ -256,11 +261,26 @@ def _metered_line(
             "cost = facility_kwh * (cost / facility_kwh of the recorded runs)",
             (f"{at}.facility_kwh", *(f"{prefix}.{x.key}.{n}" for x in own for n in (name, "facility_kwh"))),
         )
-    return Line(key=f"{key_of(site)}.metered", site_id=site, kind="metered", amounts=amounts)
+    said = tuple(said_of(held, facility, location, terms))
+    return Line(key=f"{key_of(site)}.metered", site_id=site, kind="metered", amounts=amounts, findings=said)
 
 
-def _cost(given: Given, totals: Sequence[Line], prefix: str) -> Cost:
-    """Return electricity, as the totals have it, and the other lines of cost."""
+def _unpriced(lines: Sequence[Line], terms: Mapping[str, SiteTerms]) -> list[Line]:
+    """Return lines whose electricity nobody prices; that of a cloud, and of a bill, is in the bill."""
+    found = []
+    for line in lines:
+        site = terms[line.site_id].site
+        is_billed = line.amounts["facility_kwh"].inputs == (f"meter:{BILLED}{line.site_id}",)
+        if is_unpriced(line) and not is_billed and (site is None or site.kind != "cloud"):
+            found.append(line)
+    return found
+
+
+def _cost(given: Given, totals: Sequence[Line], unpriced: Sequence[Line], prefix: str) -> Cost:
+    """Return electricity, as the totals have it, and the other lines of cost.
+
+    Where electricity has no price every total that there is, is a lower bound.
+    """
     lines = []
     for whole in totals:
         for name, amount in whole.amounts.items():
@@ -275,7 +295,11 @@ def _cost(given: Given, totals: Sequence[Line], prefix: str) -> Cost:
                         input_ids=(f"{prefix}.{whole.key}.{name}",),
                     )
                 )
-    return cost.total((*lines, *given.cost_lines))
+    every = [*lines, *given.cost_lines]
+    if every and unpriced:
+        where = ", ".join(dict.fromkeys(x.site_id for x in unpriced))
+        every.append(cost.priced("electricity", f"electricity of {where}, no price", unknown("kWh"), None))
+    return cost.total(every)
 
 
 def _groups(given: Given, market: MarketRates, prefix: str) -> tuple[list[Line], list[Line], list[Share]]:
@@ -329,6 +353,8 @@ def _findings(
     found = [*given.findings, *(f for t in given.terms.values() for f in t.findings)]
     found += [f for x in lines for f in x.findings]
     found += market.findings
+    found += [f for t in given.terms.values() if t.site is not None for f in place_of(t.site)[1]]
+    found += [f for m in given.metered for f in m.findings]
     found += [not_whole(m) for m in given.metered if not m.is_whole]
     found += [_exceeds(x) for x in rests if (x.estimate("facility_kwh").value or 0.0) < 0]
     if given.capital is not None:
@@ -336,6 +362,9 @@ def _findings(
     found += [f for a in given.amortised for f in a.findings]
     found += money.findings
     found += given.coverage.findings if given.coverage else ()
+    if any(x.currency == NO_CURRENCY for x in money.lines):
+        # It qualifies the sums of cost, which are lower bounds.
+        found = [replace(f, severity="warning") if f.code == "CL486" else f for f in found]
     return tuple(dict.fromkeys(found))
 
 

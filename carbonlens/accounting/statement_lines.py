@@ -43,6 +43,8 @@ _LABELS: Final = {
 }
 
 
+_PAID: Final = "electricity."
+
 _RESERVED: Final = frozenset({"total", "by", "cost", "energy"})
 """Words of figure ids that a site's own name may not take."""
 
@@ -138,8 +140,10 @@ def recorded(
     )
     amounts = amounts_of(it, facility, location, terms, market, at)
     for currency in sorted({c for s in shares for c in s.costs}):
-        # Energy without a price leaves the sum a lower bound, as in the shares themselves.
-        parts = [s.costs.get(currency, unknown(currency)) for s in shares]
+        # Energy without any price leaves the sum a lower bound, as in the shares themselves.
+        parts = [
+            s.costs.get(currency, unknown(currency)) for s in shares if currency in s.costs or not s.costs
+        ]
         inputs = (f"{at}.facility_kwh", *price_ids.get(currency, ()))
         formula = "cost = sum over hours of facility_kwh * price of the hour"
         amounts[f"electricity.{currency}"] = Amount(add(parts, currency), formula, inputs)
@@ -150,8 +154,29 @@ def recorded(
         kind="at_least" if is_least else "recorded",
         amounts=amounts,
         runs=sum(s.runs for s in shares),
-        findings=tuple(dict.fromkeys(f for s in shares for f in _about(s.energies.findings, terms.site_id))),
+        findings=tuple(
+            dict.fromkeys(
+                (
+                    *(f for s in shares for f in _about(s.energies.findings, terms.site_id)),
+                    *said_of(it, facility, location, terms),
+                )
+            )
+        ),
     )
+
+
+def said_of(it: Amount, facility: Amount, location: Amount, terms: SiteTerms) -> list[Finding]:
+    """Return what is to be said of the water and the upstream emissions of a line.
+
+    Args:
+        it: Its IT energy.
+        facility: Its facility energy.
+        location: Its location-based emissions.
+        terms: Of the site.
+    """
+    drawn = _water(it.estimate, facility.estimate, terms)
+    further = _upstream(facility.estimate, location.estimate, terms)
+    return _about((*drawn.findings, *further.findings), terms.site_id)
 
 
 def amounts_of(
@@ -211,7 +236,10 @@ def total(key: str, lines: Sequence[Line], prefix: str, kind: Kind = "recorded")
     names = [*NAMES, *sorted({n for line in lines for n in line.amounts if n not in NAMES})]
     amounts = {
         name: Amount(
-            _sum([line.estimate(name) for line in lines], unit_of(name)),
+            _sum(
+                [line.estimate(name) for line in lines if name in line.amounts or _lacks(line, name)],
+                unit_of(name),
+            ),
             "sum of the lines",
             tuple(f"{prefix}.{line.key}.{name}" for line in lines if name in line.amounts),
         )
@@ -219,6 +247,16 @@ def total(key: str, lines: Sequence[Line], prefix: str, kind: Kind = "recorded")
         if lines
     }
     return Line(key=key, site_id="", kind=kind, amounts=amounts, runs=sum(line.runs for line in lines))
+
+
+def is_unpriced(line: Line) -> bool:
+    """Tell whether a line has energy that nobody prices in any currency."""
+    return line.estimate("facility_kwh").value != 0 and not any(n.startswith(_PAID) for n in line.amounts)
+
+
+def _lacks(line: Line, name: str) -> bool:
+    """Tell whether a part of an amount is missing: one priced in another currency has none of it."""
+    return is_unpriced(line) if name.startswith(_PAID) else True
 
 
 def rest_of(whole: Line, parts: Sequence[Line], prefix: str) -> Line:

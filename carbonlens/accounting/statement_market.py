@@ -64,13 +64,11 @@ def market_rates(
     """
     sites = [t.site for t in terms.values() if t.site is not None]
     kwh = {name: load.kwh for name, load in loads.items()}
-    demands, findings = demands_of(
-        sites, kwh, period=period, rests=_rests(loads, terms), prefix=f"statement.{period.name}"
-    )
+    demands, findings = demands_of(sites, kwh, period=period, rests={}, prefix=f"statement.{period.name}")
     before: tuple[Demand, ...] = ()
     if earlier is not None:
         before, _ = demands_of(sites, earlier[1], period=earlier[0], rests={})
-    made = market_based((*before, *(_with_inputs(d, loads, terms) for d in demands)), certificates)
+    made = market_based((*before, *(_completed(d, loads, terms) for d in demands)), certificates)
     blends = tuple(b for b in made.blends if b.demand.period.name == period.name)
     rates: dict[str, Rate] = {}
     said = [*findings, *(made.findings if certificates else ()), *(f for b in blends for f in b.findings)]
@@ -108,33 +106,35 @@ def weighted_rate(rates: Mapping[str, Rate], load: Mapping[str, Estimate]) -> Ra
     return Rate(factor_id=" + ".join(held), kg_per_kwh=value, span=rates[months[0]].span)
 
 
-def _rests(loads: Mapping[str, Load], terms: Mapping[str, SiteTerms]) -> dict[str, Rest]:
-    """Return residual mix and grid average by market, weighted over the loads of its sites."""
-    found: dict[str, Rest] = {}
-    for name, load in loads.items():
-        site = terms[name].site
-        if site is None or site.market is None or site.market in found:
-            continue
-        residual = weighted_rate(terms[name].residual, load.months)
-        average = weighted_rate(terms[name].location, load.months)
-        rest = Rest()
-        if residual is not None:
-            rest = replace(rest, residual=residual.kg_per_kwh, residual_id=residual.factor_id)
-        if average is not None:
-            rest = replace(rest, average=average.kg_per_kwh, average_id=average.factor_id)
-        if residual is not None or average is not None:
-            found[site.market] = rest
-    return found
+def _rest(names: Sequence[str], loads: Mapping[str, Load], terms: Mapping[str, SiteTerms]) -> Rest:
+    """Return residual mix and grid average of some sites, weighted over their loads.
+
+    Where a site with a load has no residual mix, none holds for all of them: the average then
+    takes the mix of the others and the grid average of that site, and is disclosed.
+    """
+    parts = [(n, m) for n in names for m in loads[n].months]
+    kwh = {f"{n} {m}": loads[n].months[m] for n, m in parts}
+    mixes = {f"{n} {m}": terms[n].residual[m] for n, m in parts if m in terms[n].residual}
+    grid = {f"{n} {m}": terms[n].location[m] for n, m in parts if m in terms[n].location}
+    residual = weighted_rate(mixes, kwh)
+    average = weighted_rate(grid if residual is not None else {**grid, **mixes}, kwh)
+    rest = Rest()
+    if residual is not None:
+        rest = replace(rest, residual=residual.kg_per_kwh, residual_id=residual.factor_id)
+    if average is not None:
+        rest = replace(rest, average=average.kg_per_kwh, average_id=average.factor_id)
+    return rest
 
 
-def _with_inputs(demand: Demand, loads: Mapping[str, Load], terms: Mapping[str, SiteTerms]) -> Demand:
-    """Return a demand whose inputs are the figures that its sites' loads are the sums of."""
-    ids: list[str] = []
-    for name, load in loads.items():
+def _completed(demand: Demand, loads: Mapping[str, Load], terms: Mapping[str, SiteTerms]) -> Demand:
+    """Return a demand with the rest of its own sites, and with the figures that it is the sum of."""
+    names = []
+    for name in loads:
         site = terms[name].site
         if site is not None and (site.entity, site.market) == (demand.entity, demand.market):
-            ids += load.figure_ids if _is_scope_2(terms[name]) else ()
-    return replace(demand, input_ids=tuple(ids))
+            names += [name] if _is_scope_2(terms[name]) else []
+    ids = tuple(i for name in names for i in loads[name].figure_ids)
+    return replace(demand, rest=_rest(names, loads, terms), input_ids=ids)
 
 
 def _of_blend(terms: SiteTerms, blends: Sequence[Blend]) -> Rate | None:

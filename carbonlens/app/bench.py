@@ -5,12 +5,11 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import chain, count, islice
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
+from carbonlens.app import bench_series
 from carbonlens.app.assumptions import filled
 from carbonlens.app.compare import compare
 from carbonlens.app.terms import Terms, with_terms
@@ -21,17 +20,14 @@ from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.study import Step, Study
-from carbonlens.errors import MeasurementError, SelectionError, UsageError
-from carbonlens.instrument.bench import TAG, BenchResult, run_bench
+from carbonlens.errors import MeasurementError, UsageError
+from carbonlens.instrument.bench import BenchResult, run_bench
 from carbonlens.instrument.progress import Progress, Silent
 from carbonlens.instrument.sources import declared_sources
 from carbonlens.instrument.window import Place
 from carbonlens.inventory import bench_check, bench_file, bench_identity, study_file
 from carbonlens.ledger.location import locate
-from carbonlens.ledger.store import Ledger, unwritable
-
-_SPARE_NAMES: Final = 1000
-"""Names that benches without a run may have taken, looked through for one to go on with."""
+from carbonlens.ledger.store import Ledger
 
 
 class BenchOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,15 +81,24 @@ def bench(  # noqa: PLR0913  # optional and by name
     given = bench_file.load(spec) if isinstance(spec, Path) else spec
     store = Ledger(locate(ledger))
     store.ensure_writable()
-    given = msgspec.structs.replace(given, spec_sha256=bench_identity.what_is_measured(given))
-    name, done = _series(given, store, resume=resume)
+    measured = bench_identity.what_is_measured(given)
+    given = msgspec.structs.replace(given, spec_sha256=measured.spec)
+    done: tuple[Run, ...] = ()
+    if resume:
+        name, done = bench_series.gone_on_with(given, measured, store)
+    else:
+        name = bench_series.begun(given, measured, store)
     study = with_terms(msgspec.structs.replace(given.study, name=name), terms)
     given = msgspec.structs.replace(given, study=study, vector=filled(vector or given.vector))
     store.keep_study(name, study_file.dumps(study, given.vector))
     notes: list[Finding] = []
     place = Place(ledger=str(store.path), sources=declared_sources(notes))
+    told = progress or Silent()
+    written = bench_series.Written(name, measured, store, told)
     with tempfile.TemporaryDirectory(prefix="carbonlens-bench-") as scratch:
-        result = run_bench(given, place, scratch=Path(scratch), progress=progress or Silent(), done=done)
+        result = run_bench(
+            given, place, scratch=Path(scratch), progress=told, done=done, checked=written.leave_out
+        )
     _require_a_candidate(given, result)
     comparison = compare(name, ledger=store.path, vector=given.vector)
     comparison = msgspec.structs.replace(
@@ -192,48 +197,6 @@ def _require_a_candidate(given: Bench, result: BenchResult) -> None:
     )
 
 
-def _series(given: Bench, store: Ledger, *, resume: bool) -> tuple[str, tuple[Run, ...]]:
-    """Return a name that no other series has, or that of the series to go on with and its runs."""
-    wanted = given.study.name
-    by_study: dict[str, list[Run]] = {}
-    for run in store.view().runs:
-        if run.study is not None:
-            by_study.setdefault(run.study, []).append(run)
-    names = chain([wanted], (f"{wanted}-{i}" for i in count(2)))
-    if not resume:
-        return next(n for n in names if n not in by_study and _reserved(n, given, store)), ()
-    tag = given.spec_sha256[:16]
-    known = islice(names, len(by_study) + _SPARE_NAMES)
-    mine = [n for n in known if any(r.tags.get(TAG) == tag for r in by_study.get(n, ()))]
-    if not mine:
-        raise SelectionError(
-            f"no series {wanted!r} measured this way",
-            where=str(store.path),
-            mend="leave --resume out; a bench begins anew where its folder, window or variants were changed, "
-            "or the content of a script, model or module that they name",
-        )
-    return mine[-1], tuple(by_study[mine[-1]])
-
-
-def _reserved(name: str, given: Bench, store: Ledger) -> bool:
-    """Take a name for this series; ``False`` where another bench, which may have no run yet, has it.
-
-    Raises:
-        UnwritableError: If the ledger cannot be written.
-    """
-    file = store.study_file(name)
-    text = study_file.dumps(msgspec.structs.replace(given.study, name=name), given.vector)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        raise unwritable(file, error) from error
-    return True
-
-
 def _about(result: BenchResult, pace: Pace) -> tuple[Finding, ...]:
     """Say where a series ended before its intervals were as narrow as wanted, and what they leave out."""
     return (*_early(result, pace), *_kept_processes(result))
@@ -258,14 +221,15 @@ def _early(result: BenchResult, pace: Pace) -> tuple[Finding, ...]:
     half = result.half_width
     wide = f"; the widest interval is ±{half * 100:.1f} %" if half is not None else ""
     done, wanted = counted(result.rounds, "round"), f"±{pace.half_width * 100:g} %"
-    missed = f"{done} did not reach {wanted}"
+    missed, late = f"{done} did not reach {wanted}", f" after {done}, before {wanted}"
     if half is not None and half <= pace.half_width:
         # As narrow as wanted, but with fewer rounds than may end a series on it.
         missed = f"fewer than {pace.least} of {done} were undisturbed and complete"
+        late = f": {missed}"
     told = {
         "interrupted": ("CL166", f"measuring was interrupted after {done}{wide}"),
         "most_rounds": ("CL167", f"{missed}{wide}"),
-        "budget": ("CL168", f"the time was up after {done}, before {wanted}{wide}"),
+        "budget": ("CL168", f"the time was up{late}{wide}"),
     }
     if result.ended not in told:
         return ()

@@ -25,6 +25,7 @@ from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import SelectionError, UsageError
 from carbonlens.ledger.activity import CHARGES
 from carbonlens.ledger.opening import open_ledger
+from carbonlens.ledger.records import current
 
 Weights = Literal["time", "energy"]
 
@@ -87,7 +88,7 @@ def charges_of_runs(
     held = load_inventory(inventory).inventory
     with open_ledger(ledger) as store:
         charges, findings = store.rows(CHARGES)
-        runs = store.view().runs
+        runs, broken = current(store.view().runs)
     if period is not None:
         hours = calendar_of(held.terms).period(period)
         first, end = hours.first_hour * US_PER_HOUR, hours.end_hour * US_PER_HOUR
@@ -108,7 +109,7 @@ def charges_of_runs(
         joined=joined,
         runs={r.run_id: r for r in runs if r.run_id in names},
         invoices=invoices(charges),
-        findings=(*findings, *checked(charges), *joined.findings, *_undated(runs)),
+        findings=(*findings, *broken, *checked(charges), *joined.findings, *_undated(runs)),
     )
 
 

@@ -122,8 +122,9 @@ def _prepared(
     else:
         chosen, stated, guessed = _resolve(study, view, store)
         if baseline is not None or steps:
-            # The steps of a lattice are its measured combinations, known from the runs alone.
-            chosen = with_combinations(chosen, select_runs(chosen, view.runs))
+            if chosen.optimizations and not chosen.steps:
+                # The steps of a lattice are its measured combinations, known from the runs alone.
+                chosen = with_combinations(chosen, select_runs(chosen, view.runs))
             chosen = _reselect(chosen, baseline, steps)
     runs = select_runs(chosen, view.runs)
     if not runs:

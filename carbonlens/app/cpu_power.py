@@ -1,7 +1,8 @@
 """Use case: look up a CPU's thermal design power in codecarbon's table, where that is installed.
 
 Importing codecarbon takes a good part of a second: this is for ``doctor``, which says
-what to declare, and the recovery of runs, never for the start or end of a user's work.
+what to declare, never for the start or end of a user's work, nor for the recovery of
+runs, whose figures are the same whoever seals them.
 """
 
 from __future__ import annotations
@@ -9,12 +10,24 @@ from __future__ import annotations
 import csv
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from carbonlens.metering.cpu_device import Tdp, better_curve
-from carbonlens.metering.cpu_families import Processor, this_processor
 from carbonlens.metering.cpu_names import TdpTable
-from carbonlens.metering.sensors import SensorInfo
+
+_FAULTS: Final = (
+    ArithmeticError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    csv.Error,
+)
+"""What an import and a table of others may raise: codecarbon brings dozens of packages along."""
 
 
 class TdpMatch(NamedTuple):
@@ -44,35 +57,16 @@ def tdp_of(cpu_name: str | None) -> TdpMatch | None:
     return TdpMatch(found[0], found[1], loaded[1]) if loaded and found else None
 
 
-def better_info(info: SensorInfo, processor: Processor | None = None) -> SensorInfo:
-    """Return the CPU model's description with the TDP of this machine's CPU, where it is found.
-
-    Args:
-        info: Description of a sensor; any but the CPU model of an unknown family stays.
-        processor: The machine's; this one's by default.
-    """
-    if info.name != "cpu_model" or info.curve is None or info.curve.known:
-        return info
-    cpu = processor or this_processor()
-    found = tdp_of(cpu.name)
-    if found is None:
-        return info
-    tdp = Tdp(watts=found.watts, name=found.name, source=f"{found.name}, {found.source}")
-    return better_curve(info, tdp, cpu)
-
-
 @cache
 def _table() -> tuple[TdpTable, str] | None:
     try:
         from codecarbon import __version__
         from codecarbon.input import DataSource
-    except ImportError:
-        return None
-    path = Path(DataSource().cpu_power_path)
-    try:
+
+        path = Path(DataSource().cpu_power_path)
         with path.open(encoding="utf-8", newline="") as stream:
             rows = [(row.get("Name") or "", row.get("TDP") or "") for row in csv.DictReader(stream)]
-    except (OSError, UnicodeDecodeError, csv.Error):
+        return TdpTable(rows), f"codecarbon {__version__}"
+    except _FAULTS:
         # Another version may keep it elsewhere: no table is no match, never a guess.
         return None
-    return TdpTable(rows), f"codecarbon {__version__}"

@@ -40,8 +40,17 @@ _READ_LIMIT_S: Final = 2.0
 _BUSY_S: Final = 0.1
 """Counters of processors move about every millisecond."""
 
+_MARGIN: Final = 1.1
+"""A counter that moves once a period is looked at over a little more than one."""
+
 _DECLARED: Final = ("external", "powermetrics")
 """Counters made of what a program prints, now and then."""
+
+_REPLAYED: Final = "replay:"
+"""A recording ends and then stands still, whatever this machine does."""
+
+_LONGEST_BUSY_S: Final = 1.2
+"""A counter that moves more rarely is not judged: it would take too long to see it move."""
 
 _DISPLAY: Final = ("0x03", "0x12")
 """PCI classes of display controllers and of processing accelerators (PCI ID repository)."""
@@ -143,11 +152,14 @@ def _standing_still(sensor: Sensor, info: SensorInfo) -> dict[str, str]:
     Some virtual machines and drivers show counters that never do.
     """
     counts = info.kind == "cumulative" and info.unit == "J" and not sensor.may_block
+    busy_s = max(_BUSY_S, info.update_period_s * _MARGIN)
+    if busy_s > _LONGEST_BUSY_S or info.name.startswith(_REPLAYED):
+        return {}
     if not counts or head_of(info) in _DECLARED or not any(c.component == "cpu" for c in info.channels):
         return {}
     try:
         before = sensor.read(edge=True)
-        end_s = time.perf_counter() + _BUSY_S
+        end_s = time.perf_counter() + busy_s
         while time.perf_counter() < end_s:
             pass
         after = sensor.read(edge=True)

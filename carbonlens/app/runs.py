@@ -12,7 +12,6 @@ from carbonlens.accounting.allocation import allocate
 from carbonlens.accounting.allocation_error import billed_run
 from carbonlens.accounting.allocation_totals import Totals, totals
 from carbonlens.accounting.job_runs import JobRun, billed, job_runs
-from carbonlens.app.cpu_power import better_info
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.finding import Finding
@@ -243,7 +242,7 @@ def _matching(text: str, runs: Sequence[Run]) -> list[Run]:
 @contextmanager
 def _opened(ledger: str | Path | None) -> Iterator[tuple[Ledger, Recovery]]:
     """Lend the ledger after sealing stale journals, which may belong into it."""
-    found = recover(better=better_info)
+    found = recover()
     with open_ledger(ledger) as store:
         if store.path.exists() and not store.path.is_dir():
             raise SelectionError("the ledger is no folder", where=store.shown, mend="check --ledger")

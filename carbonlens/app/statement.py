@@ -30,7 +30,9 @@ from carbonlens.app.statement_ledger import PeriodReading
 from carbonlens.app.statement_meters import meters_and_readings
 from carbonlens.app.statement_terms import leaves
 from carbonlens.domain.charge import Charge
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, add, unknown
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
 from carbonlens.domain.meter_reading import MeterReading
 from carbonlens.domain.site import Meter
@@ -38,7 +40,7 @@ from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import SelectionError
 from carbonlens.factors.store import FactorSet, open_factors
 from carbonlens.ledger.activity import CHARGES
-from carbonlens.ledger.calendar import Calendar, Period
+from carbonlens.ledger.calendar import FIRST_HOUR, LAST_HOUR, Calendar, Period
 from carbonlens.ledger.opening import open_ledger
 from carbonlens.ledger.store import Ledger
 
@@ -82,6 +84,7 @@ class _Question(msgspec.Struct, frozen=True, kw_only=True):
     months: tuple[str, ...]
     start: str
     end: str
+    said: tuple[Finding, ...] = ()
 
     @property
     def over_us(self) -> tuple[int, int]:
@@ -148,7 +151,8 @@ def _question(
     from carbonlens.ledger.closing import is_closed
 
     calendar = calendar_of(kept.inventory.terms)
-    hours = calendar.period(period or _last_quarter(store, calendar))
+    last_quarter, said = ("", ()) if period else _last_quarter(store, calendar)
+    hours = calendar.period(period or last_quarter)
     first = calendar.rows(hours.first_hour, hours.first_hour + 1)[0].date
     last = _day(calendar.rows(hours.end_hour - 1, hours.end_hour)[0].date)
     return _Question(
@@ -163,6 +167,7 @@ def _question(
         months=_months(_day(first), last),
         start=_day(first).isoformat(),
         end=(last + timedelta(days=1)).isoformat(),
+        said=said,
     )
 
 
@@ -179,7 +184,7 @@ def _given(asked: _Question) -> Given:
     charges, of_charges = store.rows(CHARGES)
     meters, readings, of_readings = meters_and_readings(store, inventory, charges)
     amortised, of_hardware = hardware_in_use(used, asked.factors, asked.start, asked.end)
-    said = (*asked.factors.findings, *inventory.findings, *findings, *read.findings)
+    said = (*asked.said, *asked.factors.findings, *inventory.findings, *findings, *read.findings)
     return Given(
         period=demand.Period(name=asked.hours.text, months=asked.months, is_open=asked.is_open),
         entity=inventory.terms.entity,
@@ -263,8 +268,8 @@ def _earlier(
         site: add((s.energies.facility_kwh for s in found if s.site_id == site), "kWh")
         for site in {s.site_id for s in found}
     }
-    counted = metered.metered(meters, readings, begin * US_PER_HOUR, asked.hours.first_hour * US_PER_HOUR)
-    kwh |= {m.site_id: _facility(m, held[m.site_id]) for m in reversed(counted) if m.is_whole}
+    by_meter = metered.metered(meters, readings, begin * US_PER_HOUR, asked.hours.first_hour * US_PER_HOUR)
+    kwh |= {m.site_id: _facility(m, held[m.site_id]) for m in reversed(by_meter) if m.is_whole}
     months = tuple(m for m in _months(date(int(year), 1, 1), date(int(year), 12, 31)) if m < asked.months[0])
     return demand.Period(name=span.text, months=months), kwh
 
@@ -284,20 +289,36 @@ def _coverage(asked: _Question) -> Coverage | None:
     return delivered(only, asked.store, now_us=asked.present_us)
 
 
-def _last_quarter(store: Ledger, calendar: Calendar) -> str:
+def _last_quarter(store: Ledger, calendar: Calendar) -> tuple[str, tuple[Finding, ...]]:
+    """Return the quarter of the last runs, and what must be said of runs later than any date."""
     import narwhals as nw
 
     with store.query() as view:
-        (row,) = view.rows(view.parts.select(last=nw.col("hour_utc").max()))
+        hour = nw.col("hour_utc")
+        dated = view.parts.filter(hour >= FIRST_HOUR, hour <= LAST_HOUR)
+        (row,) = view.rows(dated.select(last=hour.max()))
+        stray = view.rows(
+            view.parts.filter((hour < FIRST_HOUR) | (hour > LAST_HOUR)).select("run_id").unique()
+        )
     if row["last"] is None:
         raise SelectionError(
             "holds no run with a start", where=store.shown, mend="measure or import runs, or give --ledger"
         )
-    return calendar.rows(row["last"], row["last"] + 1)[0].fiscal_quarter
+    return calendar.rows(row["last"], row["last"] + 1)[0].fiscal_quarter, _undatable(len(stray))
+
+
+def _undatable(runs: int) -> tuple[Finding, ...]:
+    if not runs:
+        return ()
+    text = f"{counted(runs, 'run')} with a time that no calendar has: in no quarter, perhaps nanoseconds"
+    mend = (
+        "find them: carbonlens ledger verify; correct each: carbonlens runs supersede RUN --by start_us=..."
+    )
+    return (Finding(code="CL512", severity="warning", message=text, mend=mend),)
 
 
 def _no_runs(store: Ledger, asked: _Question) -> SelectionError:
-    last = _last_quarter(store, asked.calendar)
+    last, _ = _last_quarter(store, asked.calendar)
     return SelectionError(
         f"no runs in {asked.hours.text}", where=store.shown, mend=f"the last ones are in {last}"
     )

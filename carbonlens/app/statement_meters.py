@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from carbonlens.accounting.metered import BILLED
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
@@ -40,13 +41,13 @@ def meters_and_readings(
 
 
 def _meter_of_bills(site: str) -> Meter:
-    return Meter(meter_id=f"bill:{site}", site=site, boundary="facility", covers="site")
+    return Meter(meter_id=f"{BILLED}{site}", site=site, boundary="facility", covers="site")
 
 
 def _reading(charge: Charge) -> MeterReading:
     return MeterReading(
         reading_id=charge.charge_id,
-        meter_id=f"bill:{charge.site}",
+        meter_id=f"{BILLED}{charge.site}",
         site=charge.site,
         start_us=charge.start_us,
         end_us=charge.end_us,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from carbonlens.accounting.places import Place
-from carbonlens.accounting.price_choice import Wanted, choose_price
+from carbonlens.accounting.price_choice import PriceChoice, Wanted, choose_price
 from carbonlens.accounting.propagation import stated
 from carbonlens.accounting.tariff import HourPrice
 from carbonlens.app.statement_terms import Months
@@ -15,11 +17,15 @@ from carbonlens.app.tariffs import tariff_prices
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
+from carbonlens.domain.pricing import PriceRow
 from carbonlens.ledger.calendar import Period
 from carbonlens.ledger.rate_arrays import HourRate
 
 if TYPE_CHECKING:
     import numpy as np
+
+_EPOCH: Final = date(1970, 1, 1)
+_HOURS_OF_DAY: Final = 24
 
 
 class PricedHours(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,26 +99,20 @@ def _by_tariff(
 
 
 def _by_price(name: str, place: Place | None, inventory: Inventory, months: Months) -> PricedHours:
-    index = _empty(sum(months.hours))
+    """Return the price of each hour, which is that of its UTC day."""
+    count = sum(months.hours)
+    index = _empty(count)
     values: list[HourRate] = []
-    figures: list[Figure] = []
-    ids: dict[str, tuple[str, ...]] = {}
+    figures: dict[str, Figure] = {}
     findings: list[Finding] = []
     at = 0
-    for month, count in zip(months.names, months.hours, strict=True):
-        regions = (name, place.zone if place else None)
-        choices = [
-            choose_price(
-                inventory.prices,
-                (),
-                Wanted(subject="electricity", date=f"{month}-01", per="kWh", region=region),
-            )
-            for region in regions
-        ]
-        row = next((c.row for c in choices if c.row is not None), None)
-        if row is None:
-            findings.append(_no_price(name))
-        else:
+    while at < count:
+        day = (months.first_hour + at) // _HOURS_OF_DAY
+        end = min(count, (day + 1) * _HOURS_OF_DAY - months.first_hour)
+        chosen = _price_of(name, place, inventory.prices, (_EPOCH + timedelta(days=day)).isoformat())
+        row = chosen.row
+        findings += [_no_price(name)] if row is None else chosen.findings
+        if row is not None:
             rate = HourRate(
                 rate=row.amount.amount,
                 source_id=row.price_id,
@@ -121,20 +121,32 @@ def _by_price(name: str, place: Place | None, inventory: Inventory, months: Mont
             )
             if rate not in values:
                 values.append(rate)
-                unit = f"{row.amount.currency}/kWh"
-                value = stated(float(row.amount.amount), row.u_relative, row.price_id, unit)
-                label = f"price of electricity from {row.valid_from}; {row.source}"
-                figures.append(Figure(figure_id=row.price_id, estimate=value, label=label))
-                ids[row.amount.currency] = (*ids.get(row.amount.currency, ()), row.price_id)
-            index[at : at + count] = values.index(rate)
-        at += count
+                figures[row.price_id] = _figure(row)
+            index[at:end] = values.index(rate)
+        at = end
+    currencies = dict.fromkeys(v.currency or "" for v in values)
     return PricedHours(
         values=tuple(values),
         index=index,
-        ids=ids,
-        figures=tuple(figures),
+        ids={c: tuple(v.source_id for v in values if v.currency == c) for c in currencies},
+        figures=tuple(figures.values()),
         findings=tuple(dict.fromkeys(findings)),
     )
+
+
+def _price_of(name: str, place: Place | None, prices: Sequence[PriceRow], day: str) -> PriceChoice:
+    """Return the price of a day: of the site, else of its zone, else the one for everywhere."""
+    regions = (name, place.zone) if place else (name,)
+    wanted = (Wanted(subject="electricity", date=day, per="kWh", region=region) for region in regions)
+    choices = [choose_price(prices, (), w) for w in wanted]
+    found = [c for c in choices if c.row is not None]
+    return next((c for c in found if c.row is not None and c.row.region), (found or choices)[0])
+
+
+def _figure(row: PriceRow) -> Figure:
+    value = stated(float(row.amount.amount), row.u_relative, row.price_id, f"{row.amount.currency}/kWh")
+    label = f"price of electricity from {row.valid_from}; {row.source}"
+    return Figure(figure_id=row.price_id, estimate=value, label=label)
 
 
 def _empty(hours: int) -> np.ndarray[Any, Any]:

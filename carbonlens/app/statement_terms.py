@@ -7,7 +7,7 @@ factors. What nobody declares stays unknown, with a Finding.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -24,22 +24,20 @@ from carbonlens.accounting.factor_choice import (
 from carbonlens.accounting.places import Place
 from carbonlens.accounting.propagation import stated
 from carbonlens.accounting.site_energy import SiteTerms
-from carbonlens.app.places import find_place, grid_factor, site_figure
+from carbonlens.app.places import grid_factor, site_figure
+from carbonlens.app.statement_places import NOWHERE, declared_place, undeclared
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.factor_row import FactorKind, FactorRow, Span
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
 from carbonlens.domain.site import Site
-from carbonlens.errors import SelectionError
 from carbonlens.factors.store import FactorSet
 from carbonlens.ledger.rate_arrays import HourRate
 
 if TYPE_CHECKING:
     import numpy as np
-
-NOWHERE: Final = "no_place"
-"""Stands for the site of runs that state neither site nor zone."""
 
 _LENGTH_OF_HOUR: Final = 13
 
@@ -67,6 +65,16 @@ class PlaceTerms(msgspec.Struct, frozen=True, kw_only=True):
     values: tuple[HourRate, ...]
     index: Any
     rows: tuple[FactorRow, ...]
+
+
+class _Hours(NamedTuple):
+    """Distinct factors, the number of each hour's, the rows used, and how many are of single hours."""
+
+    values: tuple[HourRate, ...]
+    numbers: np.ndarray[Any, Any]
+    used: tuple[FactorRow, ...]
+    taken: int
+    findings: tuple[Finding, ...]
 
 
 def sites_of(
@@ -122,24 +130,27 @@ def place_terms(
         months: Of the period.
     """
     site = inventory.site(name)
-    place, findings = _place(name, site, zones)
+    place, findings = declared_place(name, site, zones)
     if site is None and name != NOWHERE:
-        findings.append(_undeclared(name))
+        findings.append(undeclared(name))
     if place is None:
-        terms = SiteTerms(site_id=name, site=site, overheads=_overheads(name, site), findings=tuple(findings))
+        around = _overheads(name, site)
+        findings += around.findings
+        terms = SiteTerms(site_id=name, site=site, overheads=around, findings=tuple(findings))
         return PlaceTerms(terms=terms, place=None, values=(), index=_none(months), rows=())
     choices = {m: grid_factor(place, m, coarse) for m in months.names}
     market = {m: grid_factor(place, m, coarse, MARKET) for m in months.names}
     residual = {m: c.row for m, c in market.items() if c.row is not None and c.row.method != "location"}
-    values, index, used = _by_hour(place, choices, factors, months)
+    by_hour = _by_hour(place, choices, factors, months)
+    used = by_hour.used
     around, of_site, more = _site_figures(name, site, place, months.names[-1], coarse)
     every = list(choices.values())
-    findings += [f for c in every for f in c.findings] + more
+    findings += [*(f for c in every for f in c.findings), *by_hour.findings, *more]
     terms = SiteTerms(
         site_id=name,
         site=site,
         place_name=place.name,
-        how=_how(every),
+        how=_how(every, by_hour.taken),
         overheads=around,
         location={m: _rate(c.row) for m, c in choices.items() if c.row is not None},
         residual={m: _rate(row) for m, row in residual.items()},
@@ -153,7 +164,13 @@ def place_terms(
         findings=tuple(dict.fromkeys((*place.findings, *findings))),
     )
     rows = (*used, *residual.values(), *of_site["rows"])
-    return PlaceTerms(terms=terms, place=place, values=values, index=index, rows=tuple(dict.fromkeys(rows)))
+    return PlaceTerms(
+        terms=terms,
+        place=place,
+        values=by_hour.values,
+        index=by_hour.numbers,
+        rows=tuple(dict.fromkeys(rows)),
+    )
 
 
 def leaves(found: Iterable[PlaceTerms]) -> tuple[Figure, ...]:
@@ -194,50 +211,23 @@ def _sigma(row: FactorRow) -> float | None:
     return row.u_relative
 
 
-def _place(name: str, site: Site | None, zones: Sequence[str]) -> tuple[Place | None, list[Finding]]:
-    """Return the place of a site: as the inventory declares it, else as its runs say."""
-    written = None
-    if site is not None:
-        written = f"{site.provider}:{site.region}" if site.provider and site.region else site.zone
-    if written is None and len(zones) > 1:
-        return None, [_found("CL481", f"runs at {name} state several zones ({', '.join(zones)})", name)]
-    if written is None and not zones:
-        what = "runs state neither site nor zone" if name == NOWHERE else f"{name} has no zone"
-        return None, [_found("CL481", f"{what}: emissions there are unknown", name)]
-    try:
-        place = find_place(written or zones[0])
-    except SelectionError as error:
-        return None, [_found("CL481", f"{name}: {error.what} ({error.mend}): emissions are unknown", name)]
-    return place, [f for z in zones for f in _disagreement(name, place, z)]
-
-
-def _disagreement(name: str, place: Place, zone: str) -> list[Finding]:
-    try:
-        other = find_place(zone)
-    except SelectionError:
-        return [_found("CL481", f"runs at {name} state zone {zone!r}, which is none", name)]
-    if other.zone in place.chain or place.zone in other.chain:
-        return []
-    text = f"runs at {name} state zone {zone}, and the inventory puts it in {place.zone}, which is used"
-    return [_found("CL481", text, name)]
-
-
 def _overheads(name: str, site: Site | None) -> Overheads:
     if site is None:
         return Overheads(pue_id=f"pue:{name}", host_id=f"host_overhead:{name}")
     return site_overheads(site)
 
 
-def _by_hour(
-    place: Place, choices: Mapping[str, Choice], factors: FactorSet, months: Months
-) -> tuple[tuple[HourRate, ...], np.ndarray[Any, Any], tuple[FactorRow, ...]]:
-    """Return distinct factors, the number of each hour's, and the rows used."""
+def _by_hour(place: Place, choices: Mapping[str, Choice], factors: FactorSet, months: Months) -> _Hours:
+    """Return the factor of each hour: its own, where that counts what the month's does, else the month's.
+
+    A direct factor of the hour stands before a life-cycle one of the month, as in ``choose``.
+    """
     import numpy as np
 
     rows = {m: c.row for m, c in choices.items()}
     every: list[FactorRow] = []
     index = _none(months)
-    at = 0
+    at = taken = left_out = 0
     hourly = _hourly(place, factors, set(months.names))
     own = frozenset(row.factor_id for row in factors.own) if hourly else frozenset()
     for month, count in zip(months.names, months.hours, strict=True):
@@ -249,16 +239,22 @@ def _by_hour(
         at += count
     for hour, held in hourly.items():
         number = int(np.datetime64(hour, "h").astype(np.int64)) - months.first_hour
-        row = held[0]
-        if len(held) > 1:
-            # Of its own rows alone: a choice looks at all of the user's that it is given.
-            mine = [r for r in held if r.factor_id in own]
-            row = choose(held, "grid", (held[0].subject,), hour, own=mine).row
-        if row is not None and 0 <= number < len(index):
+        if not 0 <= number < len(index):
+            continue
+        coarse = rows[hour[:7]]
+        fitting = [r for r in held if coarse is None or r.span in (coarse.span, "direct")]
+        # Of its own rows alone: a choice looks at all of the user's that it is given.
+        mine = [r for r in fitting if r.factor_id in own]
+        row = choose(fitting, "grid", (held[0].subject,), hour, own=mine).row
+        if row is None:
+            left_out += 1
+        else:
+            taken += 1
             index[number] = len(every)
             every.append(row)
     used = [every[n] for n in dict.fromkeys(int(i) for i in np.unique(index) if i >= 0)]
-    return tuple(map(_hour_rate, every)), index, tuple(used)
+    said = (_other_basis(place, left_out),) if left_out else ()
+    return _Hours(tuple(map(_hour_rate, every)), index, tuple(used), taken, said)
 
 
 def _hourly(place: Place, factors: FactorSet, months: set[str]) -> dict[str, list[FactorRow]]:
@@ -292,7 +288,7 @@ def _site_figures(
 ) -> tuple[Overheads, dict[str, Any], list[Finding]]:
     """Return overheads, and water and upstream factors with their ids and rows."""
     around = _overheads(name, site)
-    findings: list[Finding] = []
+    findings: list[Finding] = [*around.findings]
     found: dict[str, Any] = {"ids": {}, "rows": []}
     if around.pue is None:
         row, said = _published("pue", place, when, factors)
@@ -348,19 +344,22 @@ def _none(months: Months) -> np.ndarray[Any, Any]:
     return np.full(sum(months.hours), -1, dtype=np.int32)
 
 
-def _how(choices: Sequence[Choice]) -> str:
-    return "; ".join(dict.fromkeys(c.how for c in choices))
+def _how(choices: Sequence[Choice], hours: int) -> str:
+    own = [f"{counted(hours, 'hour')} by the hour's own figure"] if hours else []
+    return "; ".join(dict.fromkeys([*(c.how for c in choices), *own]))
+
+
+def _other_basis(place: Place, hours: int) -> Finding:
+    return Finding(
+        code="CL488",
+        severity="warning",
+        message=f"grid factors of {counted(hours, 'hour')} in {place.zone} are marginal, or count another "
+        "span than the month's: the month's is used there",
+        mend="import average factors of the hours that count what the month's does (direct, or life-cycle)",
+        subject=place.zone,
+    )
 
 
 def _one_span(rows: Sequence[FactorRow]) -> Span | None:
     spans = {row.span for row in rows}
     return spans.pop() if len(spans) == 1 else None
-
-
-def _undeclared(name: str) -> Finding:
-    return _found("CL480", f"{name} is no site of the inventory: scope, PUE and market are unknown", name)
-
-
-def _found(code: str, message: str, subject: str) -> Finding:
-    mend = "declare it in the inventory's sites.toml, and name it as site of the runs"
-    return Finding(code=code, severity="warning", message=message, subject=subject, mend=mend)

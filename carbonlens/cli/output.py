@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -120,7 +120,9 @@ def clip(text: str, width: int) -> str:
 
 
 def clip_apart(texts: Sequence[str], width: int) -> list[str]:
-    """Return names in at most ``width`` columns, those that would read alike without what they share.
+    """Return names in at most ``width`` columns; those that would read alike are cut in their middle.
+
+    Where they read alike even so, what they begin with alike is left out, if each has more.
 
     Args:
         texts: Names.
@@ -128,11 +130,8 @@ def clip_apart(texts: Sequence[str], width: int) -> list[str]:
     """
     cut = [clip(t, width) for t in texts]
     alike = {c: {t for t, one in zip(texts, cut, strict=True) if one == c} for c in cut}
-    shared = {c: _shared([clean(t) for t in some]) for c, some in alike.items() if len(some) > 1}
-    return [
-        clip(f"…{clean(t)[shared[c] :]}", width) if c in shared else c
-        for t, c in zip(texts, cut, strict=True)
-    ]
+    told = {t: one for some in alike.values() if len(some) > 1 for t, one in _apart(some, width).items()}
+    return [told.get(t, c) for t, c in zip(texts, cut, strict=True)]
 
 
 def wrap(text: str, width: int, *, cut: bool = True) -> list[str]:
@@ -158,6 +157,24 @@ def wrap(text: str, width: int, *, cut: bool = True) -> list[str]:
             line += (" " if line.strip() else "") + taken
             rest = rest[len(taken) :]
     return [*lines, line] if line.strip() else lines
+
+
+def _apart(names: Collection[str], width: int) -> dict[str, str]:
+    """Return names that begin alike with what tells them apart."""
+    plain = {name: clean(name) for name in names}
+    middles = {name: _middle(text, width) for name, text in plain.items()}
+    shared = _shared(list(plain.values()))
+    if len(set(middles.values())) == len(names) or any(len(text) == shared for text in plain.values()):
+        return middles
+    return {name: clip(f"…{text[shared:]}", width) for name, text in plain.items()}
+
+
+def _middle(text: str, width: int) -> str:
+    """Return the text in at most ``width`` columns, cut in its middle with an ellipsis."""
+    if columns(text) <= width:
+        return text
+    start = _start(text, (width - 1) // 2)
+    return f"{start}…{_start(text[::-1], width - 1 - columns(start))[::-1]}"
 
 
 def _shared(texts: Sequence[str]) -> int:

@@ -18,7 +18,7 @@ from carbonlens.domain.comparison import Amounts
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, combined_grade, unknown
 from carbonlens.domain.factor import Vector
-from carbonlens.domain.finding import Finding, Severity
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import Boundary
 
@@ -41,11 +41,13 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
         mean: Mean over the rounds, with a t interval and the common errors.
         repeats: Numbers of the rounds; ``None`` when there are none.
         values: The measure in each round.
+        measured: Numbers of all rounds that were measured, those that cannot be used too.
     """
 
     mean: Estimate
     repeats: tuple[int, ...] | None
     values: tuple[float, ...]
+    measured: frozenset[int]
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +61,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         series: One per measure.
         boundary: What its joules include.
         vector: Factors and prices the measures are made with.
+        measured: Numbers of all rounds that were measured, those that cannot be used too: arms that
+            have some in common were measured in rounds, whatever is left of them.
         findings: What is unknown of its measures.
         is_disturbed: All its rounds ran on a disturbed machine, or under a changing power cap: no verdict
             rests on it.
@@ -71,6 +75,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     series: Mapping[Measure, Series]
     boundary: Boundary | None
     vector: Vector
+    measured: frozenset[int] = frozenset()
     findings: tuple[Finding, ...] = ()
     is_disturbed: bool = False
 
@@ -86,6 +91,7 @@ def make_arm(
     observations: Iterable[Observation],
     vector: Vector,
     *,
+    measured: frozenset[int] = frozenset(),
     is_disturbed: bool = False,
 ) -> Arm:
     """Return an arm with the means of all its measures.
@@ -95,11 +101,12 @@ def make_arm(
         on: Optimizations that were on.
         observations: At least one.
         vector: Factors and prices.
+        measured: Numbers of the rounds that were measured.
         is_disturbed: No verdict may rest on it.
     """
     kept = tuple(observations)
     boundary = kept[0].runs[0].boundary
-    series, findings = _account(kept, boundary, vector)
+    series, findings = _account(kept, boundary, vector, measured)
     return Arm(
         name=name,
         on=on,
@@ -108,6 +115,7 @@ def make_arm(
         series=series,
         boundary=boundary,
         vector=vector,
+        measured=measured,
         findings=findings,
         is_disturbed=is_disturbed,
     )
@@ -120,59 +128,78 @@ def with_observations(arm: Arm, observations: Iterable[Observation]) -> Arm:
         arm: The arm.
         observations: At least one.
     """
-    return make_arm(arm.name, arm.on, observations, arm.vector, is_disturbed=arm.is_disturbed)
+    return make_arm(
+        arm.name,
+        arm.on,
+        observations,
+        arm.vector,
+        measured=arm.measured,
+        is_disturbed=arm.is_disturbed,
+    )
 
 
 def numbered_rounds(arms: Sequence[Arm]) -> tuple[tuple[Arm, ...], tuple[Finding, ...]]:
-    """Leave unnumbered runs out of arms whose other runs carry the number of a round.
+    """Leave unnumbered runs out of arms whose numbered ones make enough pairs with another arm.
 
     A run without a number belongs to no pair, and one such run shall not take the
-    pairing from all. Where no other arm is numbered there is nothing to pair with,
-    and all runs stay.
+    pairing from all; nor shall one stray number take all other runs away. Where
+    the numbered ones make too few pairs all runs stay, without their numbers.
 
     Args:
         arms: The usable arms.
     """
-    numbered = [a.name for a in arms if any(o.repeat is not None for o in a.observations)]
+    numbers = {a.name: frozenset(o.repeat for o in a.observations if o.repeat is not None) for a in arms}
     kept: list[Arm] = []
     findings: list[Finding] = []
     for arm in arms:
         some = [o for o in arm.observations if o.repeat is not None]
         left = len(arm.observations) - len(some)
-        if not some or not left or numbered == [arm.name]:
+        if not some or not left:
             kept.append(arm)
-            continue
-        kept.append(with_observations(arm, some))
-        findings.append(
-            Finding(
-                code="CL438",
-                severity="warning",
-                message=f"{counted(left, 'run')} of step {arm.name!r} without a number of a round "
-                f"{'is' if left == 1 else 'are'} left out; "
-                f"{counted(len(some), 'numbered round remains', 'numbered rounds remain')}",
-                subject=arm.name,
-                mend="number every run with repeat",
-            )
-        )
-    return tuple(kept), (*findings, *_unpaired(kept))
+        elif _most_pairs(arm.name, numbers) < ROUNDS_NEEDED:
+            unnumbered = (replace(o, repeat=None) for o in arm.observations)
+            kept.append(with_observations(replace(arm, measured=frozenset()), unnumbered))
+        else:
+            kept.append(with_observations(arm, some))
+            findings.append(_unnumbered(arm.name, left, len(some)))
+    return tuple(kept), (*findings, *_unpaired(kept, numbers))
 
 
-def _unpaired(arms: Sequence[Arm]) -> list[Finding]:
+def _most_pairs(name: str, numbers: Mapping[str, frozenset[int]]) -> int:
+    """Return how many rounds of an arm another arm has too, at most."""
+    return max((len(numbers[name] & theirs) for other, theirs in numbers.items() if other != name), default=0)
+
+
+def _unnumbered(name: str, left: int, some: int) -> Finding:
+    return Finding(
+        code="CL438",
+        severity="warning",
+        message=f"{counted(left, 'run')} of step {name!r} without a number of a round "
+        f"{'is' if left == 1 else 'are'} left out; "
+        f"{counted(some, 'numbered round remains', 'numbered rounds remain')}",
+        subject=name,
+        mend="number every run with repeat",
+    )
+
+
+def _unpaired(arms: Sequence[Arm], stated: Mapping[str, frozenset[int]]) -> list[Finding]:
     """Say which arms are compared as independent samples: no number of a round is theirs alike."""
-    numbers = {a.name: frozenset(_repeats(a.observations) or ()) for a in arms}
-    unnumbered = [name for name, some in numbers.items() if not some]
+    unnumbered = [a.name for a in arms if _repeats(a.observations) is None]
     if unnumbered:
-        # A table without rounds is one way to measure; a single arm without them is a slip.
-        severity: Severity = "info" if len(unnumbered) == len(arms) else "warning"
-        who = "runs" if len(unnumbered) == len(arms) else f"runs of {', '.join(map(repr, unnumbered))}"
+        # A table without rounds is one way to measure; an arm without them, or with some, is a slip.
+        is_table = len(unnumbered) == len(arms) and not any(stated.values())
+        who = "runs" if is_table else f"runs of {', '.join(map(repr, unnumbered))}"
+        few = any(stated[name] for name in unnumbered)
+        why = f", or fewer than {ROUNDS_NEEDED} that another arm has too" if few else ""
         return [
             Finding(
                 code="CL417",
-                severity=severity,
-                message=f"{who} carry no round, so arms are compared as independent samples (Welch)",
+                severity="info" if is_table else "warning",
+                message=f"{who} carry no round{why}, so arms are compared as independent samples (Welch)",
                 mend="number the rounds of interleaved runs with repeat",
             )
         ]
+    numbers = {a.name: a.measured for a in arms}
     kinds = set(numbers.values())
     apart = [name for name, mine in numbers.items() if any(not mine & other for other in kinds)]
     if not apart:
@@ -241,7 +268,10 @@ def _repeats(observations: Sequence[Observation]) -> tuple[int, ...] | None:
 
 
 def _account(
-    observations: Sequence[Observation], boundary: Boundary | None, vector: Vector
+    observations: Sequence[Observation],
+    boundary: Boundary | None,
+    vector: Vector,
+    measured: frozenset[int],
 ) -> tuple[dict[Measure, Series], tuple[Finding, ...]]:
     """Return every measure over the rounds.
 
@@ -257,36 +287,39 @@ def _account(
     amounts, findings = account(mean, boundary, core, vector)
     rates = _rates(boundary, vector)
     repeats = _repeats(observations)
-    series: dict[Measure, Series] = {"energy_j": Series(mean=mean, repeats=repeats, values=tuple(energies))}
+    plain = Series(mean=mean, repeats=repeats, values=tuple(energies), measured=measured)
+    series: dict[Measure, Series] = {"energy_j": plain}
     for measure in MEASURES[1:]:
         per_joule, per_hour = rates[measure]
         values = [e * per_joule for e in energies]
         if has_hours and per_hour:
             values = [v + h * per_hour for v, h in zip(values, hours, strict=True)]
-        series[measure] = _series(getattr(amounts, measure), repeats, values)
+        series[measure] = _series(getattr(amounts, measure), values, plain)
     stated = [o for o in observations if o.stated_cost is not None]
     if vector.currency is None and stated:
-        series["cost"] = _stated(stated)
+        series["cost"] = _stated(stated, measured)
         if len(stated) == len(observations):
             findings = tuple(f for f in findings if f.code != "CL309")
     return series, findings
 
 
-def _series(mean: Estimate, repeats: tuple[int, ...] | None, values: Sequence[float]) -> Series:
+def _series(mean: Estimate, values: Sequence[float], like: Series) -> Series:
     """Return a measure with the scatter of its own rounds; one round keeps its own random error."""
     if mean.value is None:
-        return Series(mean=unknown(mean.unit), repeats=None, values=())
+        return replace(like, mean=unknown(mean.unit), repeats=None, values=())
     u_random = sample(values).u_95
     if u_random is not None:
         mean = replace(mean, u_random=u_random)
-    return Series(mean=mean, repeats=repeats, values=tuple(values))
+    return replace(like, mean=mean, values=tuple(values))
 
 
-def _stated(observations: Sequence[Observation]) -> Series:
+def _stated(observations: Sequence[Observation], measured: frozenset[int]) -> Series:
     """Return the costs that the runs state, over the rounds that state them."""
     costs = [o.stated_cost for o in observations if o.stated_cost is not None]
     values = [c.value or 0.0 for c in costs]
-    return Series(mean=_mean(costs, values), repeats=_repeats(observations), values=tuple(values))
+    return Series(
+        mean=_mean(costs, values), repeats=_repeats(observations), values=tuple(values), measured=measured
+    )
 
 
 @lru_cache(maxsize=16)

@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import combinations_with_replacement
-from typing import Final
+from functools import lru_cache
+from itertools import chain, combinations
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from carbonlens.compare.statistics import normal_quantile
 from carbonlens.domain.counting import counted
 from carbonlens.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Means = NDArray[np.float64]
+    Counts = NDArray[np.int64]
 
 ROUNDS_NEEDED: Final = 20
 """Fewer values give no bootstrap interval unless every resample is enumerated for a check."""
@@ -83,13 +91,29 @@ def exact(values: Sequence[float], confidence: float = 0.95) -> Bootstrap:
             f"{n} values have {exact_count(n):,} different resamples; at most {EXACT_LIMIT:,} are enumerated",
             mend="use the seeded bootstrap from 20 values on, or Student's t",
         )
-    ways = math.factorial(n)
-    distribution = []
-    for drawn in combinations_with_replacement(range(n), n):
-        counts = [drawn.count(i) for i in dict.fromkeys(drawn)]
-        weight = ways // math.prod(map(math.factorial, counts))
-        distribution.append((math.fsum(values[i] for i in drawn) / n, weight))
-    return _interval(values, distribution, confidence, is_exact=True)
+    import numpy as np
+
+    counts, weights = _compositions(n)
+    sums = np.zeros(len(weights))
+    # One column after the other: a matrix product adds in an order of its own on every machine.
+    for count, value in zip(counts.T, values, strict=True):
+        sums += count * float(value)
+    return _interval(values, sums / n, weights, confidence, is_exact=True)
+
+
+@lru_cache(maxsize=4)
+def _compositions(n: int) -> tuple[Counts, Counts]:
+    """Return how often each different resample holds each of ``n`` values, and in how many ways it is drawn.
+
+    A resample is ``n`` draws with ``n - 1`` bars between the values they are of.
+    """
+    import numpy as np
+
+    places = chain.from_iterable(combinations(range(2 * n - 1), n - 1))
+    bars = np.fromiter(places, np.int64, exact_count(n) * (n - 1)).reshape(-1, n - 1)
+    counts = np.diff(bars, axis=1, prepend=-1, append=2 * n - 1) - 1
+    factorials = np.array([math.factorial(i) for i in range(n + 1)], dtype=np.int64)
+    return counts, math.factorial(n) // factorials[counts].prod(axis=1)
 
 
 def bca(
@@ -112,17 +136,18 @@ def bca(
 
     draws = np.random.Generator(np.random.PCG64(seed)).integers(0, n, (resamples, n))
     means = np.asarray(values, dtype=float)[draws].mean(axis=1)
-    return _interval(values, [(m, 1) for m in means.tolist()], confidence, is_exact=False)
+    return _interval(values, means, np.ones(resamples, dtype=np.int64), confidence, is_exact=False)
 
 
 def _interval(
-    values: Sequence[float], distribution: list[tuple[float, int]], confidence: float, *, is_exact: bool
+    values: Sequence[float], means: Means, weights: Counts, confidence: float, *, is_exact: bool
 ) -> Bootstrap:
     mean = math.fsum(values) / len(values)
-    distribution.sort()
-    total = sum(weight for _, weight in distribution)
+    order = means.argsort(kind="stable")
+    means, weights = means[order], weights[order]
+    seen = weights.cumsum()
     tail = (1 - confidence) / 2
-    bias, acceleration = _bias(distribution, mean, total), _acceleration(values)
+    bias, acceleration = _bias(means, weights, mean), _acceleration(values)
     if bias is None:
         # All values are equal, or all resamples lie on one side: there is nothing to correct.
         bias, shares = 0.0, (tail, 1 - tail)
@@ -130,25 +155,25 @@ def _interval(
         shares = _cut(bias, acceleration, tail), _cut(bias, acceleration, 1 - tail)
     return Bootstrap(
         mean=mean,
-        low=_at(distribution, shares[0], total),
-        high=_at(distribution, shares[1], total),
-        percentile_low=_at(distribution, tail, total),
-        percentile_high=_at(distribution, 1 - tail, total),
+        low=_at(means, seen, shares[0]),
+        high=_at(means, seen, shares[1]),
+        percentile_low=_at(means, seen, tail),
+        percentile_high=_at(means, seen, 1 - tail),
         bias=bias,
         acceleration=acceleration,
         alpha_low=shares[0],
         alpha_high=shares[1],
-        resamples=total,
+        resamples=int(seen[-1]),
         is_exact=is_exact,
     )
 
 
-def _bias(distribution: Sequence[tuple[float, int]], mean: float, total: int) -> float | None:
+def _bias(means: Means, weights: Counts, mean: float) -> float | None:
     """Return z0; ties with the mean count half (Efron and Tibshirani 1993, chapter 14)."""
-    slack = _ROUNDING * max(abs(mean), abs(distribution[0][0]), abs(distribution[-1][0]))
-    below = sum(w for m, w in distribution if m < mean - slack)
-    ties = sum(w for m, w in distribution if abs(m - mean) <= slack)
-    share = (below + ties / 2) / total
+    slack = _ROUNDING * max(abs(mean), abs(float(means[0])), abs(float(means[-1])))
+    below = int(weights[means < mean - slack].sum())
+    ties = int(weights[abs(means - mean) <= slack].sum())
+    share = (below + ties / 2) / int(weights.sum())
     return normal_quantile(share) if 0 < share < 1 else None
 
 
@@ -168,15 +193,10 @@ def _cut(bias: float, acceleration: float, share: float) -> float:
     return math.erfc(-(bias + z / (1 - acceleration * z)) / math.sqrt(2)) / 2
 
 
-def _at(distribution: Sequence[tuple[float, int]], share: float, total: int) -> float:
-    """Return the order statistic of rank ``ceil(share * total)``."""
-    rank = max(1, math.ceil(share * total))
-    seen = 0
-    for mean, weight in distribution:
-        seen += weight
-        if seen >= rank:
-            return mean
-    return distribution[-1][0]
+def _at(means: Means, seen: Counts, share: float) -> float:
+    """Return the order statistic of rank ``ceil(share * total)``; ``seen`` counts up to each."""
+    rank = max(1, math.ceil(share * int(seen[-1])))
+    return float(means[min(int(seen.searchsorted(rank)), len(means) - 1)])
 
 
 def _require(n: int, least: int) -> None:

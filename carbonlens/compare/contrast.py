@@ -121,10 +121,8 @@ def log_change(terms: Terms, measure: Measure = "energy_j") -> LogChange:
     if any(not s.values or min(s.values) <= 0 for _, s in series):
         return no_log_change(None if not _is_all_gone(series) else 0.0, grade)
     logs = [(w, replace(s, values=tuple(math.log(v) for v in s.values))) for w, s in series]
-    rounds = _paired_rounds(logs, whole=False)
-    over = statistics.welch([(w, s.values) for w, s in logs])
-    if rounds:
-        over = statistics.sample([v for _, v in rounds])
+    rounds = _paired_rounds(logs)
+    over = _over_logs(logs, rounds)
     relative: dict[str, float] = {}
     for weight, one in series:
         for name, u in one.mean.u_by_source.items():
@@ -191,30 +189,44 @@ def weighted(terms: Sequence[tuple[float, Series]]) -> Estimate:
     )
 
 
+def _over_logs(logs: Sequence[tuple[float, Series]], rounds: tuple[tuple[int, float], ...] | None) -> Sample:
+    """Return the sample of the common rounds; of independent arms where none were measured in common."""
+    if rounds:
+        return statistics.sample([v for _, v in rounds])
+    apart = statistics.welch([(w, s.values) for w, s in logs])
+    return apart if rounds is None else _without_scatter(apart)
+
+
+def _without_scatter(apart: Sample) -> Sample:
+    """Return a mean over arms whose common rounds are lost: drift does not cancel, and nothing tells it."""
+    return replace(apart, se=None, df=None, n=0)
+
+
 def _over_rounds(terms: Sequence[tuple[float, Series]]) -> Sample:
-    """Return the sample of a weighted sum: paired where all series have the same rounds."""
-    rounds = _paired_rounds(terms, whole=True)
-    if rounds is None:
-        return statistics.welch([(w, s.values) for w, s in terms])
-    return statistics.sample([v for _, v in rounds])
+    """Return the sample of a weighted sum: paired where all series have the same rounds.
+
+    The value beside it is made of all rounds, so that those in common do not serve where
+    an arm has others too.
+    """
+    rounds = _paired_rounds(terms)
+    if rounds and all(len(s.values) == len(rounds) for _, s in terms):
+        return statistics.sample([v for _, v in rounds])
+    apart = statistics.welch([(w, s.values) for w, s in terms])
+    return _without_scatter(apart) if rounds == () else apart
 
 
-def _paired_rounds(
-    terms: Sequence[tuple[float, Series]], *, whole: bool
-) -> tuple[tuple[int, float], ...] | None:
-    """Return number and weighted sum of each common round; ``None`` or empty where series are not paired.
+def _paired_rounds(terms: Sequence[tuple[float, Series]]) -> tuple[tuple[int, float], ...] | None:
+    """Return number and weighted sum of each common round.
 
-    Args:
-        terms: Weights and series.
-        whole: Pair only if all series have the same rounds, because the value
-            beside it is made of all of them; else the rounds in common serve.
+    ``None`` where the series were not measured in rounds; empty where they were, and
+    none is left in common.
     """
     numbered = [dict(zip(s.repeats, s.values, strict=True)) for _, s in terms if s.repeats is not None]
     if len(numbered) < len(terms):
         return None
-    common = sorted(frozenset.intersection(*(frozenset(n) for n in numbered)))
-    if whole and not (common and all(len(n) == len(common) for n in numbered)):
+    if not frozenset.intersection(*(s.measured for _, s in terms)):
         return None
+    common = sorted(frozenset.intersection(*(frozenset(n) for n in numbered)))
     weights = [w for w, _ in terms]
     rows = ((r, math.fsum(w * n[r] for w, n in zip(weights, numbered, strict=True))) for r in common)
     return tuple(rows)

@@ -162,7 +162,8 @@ def build_arm(runs: StepRuns, vector: Vector, *, per_run: bool) -> tuple[Arm | N
         )
     if not observations:
         return None, tuple(findings)
-    arm = make_arm(runs.step, runs.on, observations, vector)
+    given = frozenset(r.repeat for r in runs.all if r.role in VARIANT_ROLES and r.repeat is not None)
+    arm = make_arm(runs.step, runs.on, observations, vector, measured=given)
     return arm, (*findings, *arm.findings)
 
 

@@ -243,7 +243,11 @@ def _made(material: Material, full: Cell) -> tuple[str, ...]:
     names = {g.on - _shared(material): n for n, g in material.groups.items() if g.on is not None}
     whole = names.get(full)
     singles = [n for cell, n in names.items() if len(cell) == 1 and n != whole]
-    singles += [o for o in material.efforts if o in full and frozenset({o}) not in names]
+    # What an optimization took that was not measured alone stands under its name; a combination may
+    # carry that name too, and its own work is counted once, or not adopted.
+    hours = material.study.optimization_hours
+    beside = [o for o in material.efforts if o in full and (o not in material.groups or o in hours)]
+    singles += [o for o in beside if o != whole and o not in singles]
     has_own = whole is not None and whole in material.efforts
     if whole is not None and (not singles or (has_own and not any(n in material.efforts for n in singles))):
         return (whole,)

@@ -21,7 +21,10 @@ Outcomes = Mapping[str, Sequence[int]]
 """Per-example outcomes, 1 right and 0 wrong, by the hash of their sidecar."""
 
 
-NO_DIRECTION: Final = "whether more or less of it is better is not stated: add quality_direction to the runs"
+NO_DIRECTION: Final = (
+    "whether more or less of it is better is not stated: state higher_is_better with it (bench and "
+    "record_quality), or the column quality_direction (run tables)"
+)
 """Why nothing can be said about a loss."""
 
 BARE: Final = "a bare value has no interval: record per-example outcomes, or a share with its count"

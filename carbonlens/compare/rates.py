@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from carbonlens.compare import statistics
 from carbonlens.compare.arms import Arm
 from carbonlens.compare.observation import Observation
@@ -80,8 +82,9 @@ def rate_of(arm: Arm, metric: str, confidence: float = 0.95) -> Estimate:
 def log_ratio(baseline: Arm, step: Arm, metric: str) -> Sample | None:
     """Return ln(step / baseline) of a rate over the rounds; ``None`` where a round lacks it.
 
-    Paired where both arms have numbered rounds in common, else independent; an error of the energy's
-    sources is common to both arms and cancels.
+    Paired where both arms were measured in numbered rounds in common, else independent; an error of
+    the energy's sources is common to both arms and cancels. Where none of the common rounds is left
+    the scatter is unknown, and the number of rounds is 0.
 
     Args:
         baseline: What it is compared with.
@@ -98,8 +101,10 @@ def log_ratio(baseline: Arm, step: Arm, metric: str) -> Sample | None:
         rows.append(logs)
     mine, other = rows
     numbered = [{r: v for r, v in logs if r is not None} for logs in rows]
-    if all(len(n) == len(logs) for n, logs in zip(numbered, rows, strict=True)):
-        common = sorted(numbered[0].keys() & numbered[1].keys())
-        if common:
-            return statistics.sample([numbered[0][r] - numbered[1][r] for r in common])
-    return statistics.welch([(1.0, [v for _, v in mine]), (-1.0, [v for _, v in other])])
+    in_rounds = all(len(n) == len(logs) for n, logs in zip(numbered, rows, strict=True))
+    common = sorted(numbered[0].keys() & numbered[1].keys()) if in_rounds else []
+    if common:
+        return statistics.sample([numbered[0][r] - numbered[1][r] for r in common])
+    apart = statistics.welch([(1.0, [v for _, v in mine]), (-1.0, [v for _, v in other])])
+    is_lost = in_rounds and step.measured & baseline.measured
+    return replace(apart, se=None, df=None, n=0) if is_lost else apart

@@ -90,7 +90,7 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
         vector: Factors and prices of the comparison.
         workload: What is done, the same for all variants.
         folder: Folder the commands run in and modules are imported from.
-        spec_sha256: Hash of what says all this, so that only the same is resumed.
+        spec_sha256: Hash of what says all this, but for the files it names, so that only the same is resumed.
     """
 
     study: Study

@@ -28,7 +28,7 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
         market: Where it is valid.
         energy_mwh: What it covers; a supplier's rate may cover all that it delivered (``None``).
         period: Month or year of generation, ``2026`` or ``2026-03``.
-        value_kg_per_kwh: Emission rate that it conveys.
+        value_kg_per_kwh: Emission rate that it conveys; 0 only where somebody says so.
         u_relative: One relative sigma of it; ``None`` when nobody states one.
         registry: Where it is kept.
         technology: For example ``wind``.
@@ -45,7 +45,7 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     market: str
     energy_mwh: Decimal | None
     period: str
-    value_kg_per_kwh: Decimal = Decimal(0)
+    value_kg_per_kwh: Decimal
     u_relative: float | None = None
     registry: str | None = None
     technology: str | None = None

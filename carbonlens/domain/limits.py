@@ -31,6 +31,14 @@ MOST_HOURS: Final = 366 * 24
 
 _INT64: Final = 2**63
 
+_BELOW: Final = {
+    MOST: MOST - Decimal("5e-7"),
+    MOST_S: MOST_S - Decimal("5e-7"),
+    MOST_KG: MOST_KG - Decimal("5e-10"),
+    MOST_MONEY: MOST_MONEY - Decimal("5e-9"),
+}
+"""Where rounding to the last place of its column takes a figure to the bound."""
+
 _Figure = Decimal | float | int | None
 
 
@@ -52,10 +60,16 @@ def is_overlong(run: Run) -> bool:
     return run.end_us - run.start_us > MOST_HOURS * US_PER_HOUR
 
 
+def stands_in_one_hour(run: Run) -> bool:
+    """Tell whether an overlong run has energy without recorded hours: all of that is in one hour."""
+    recorded = {h.component for h in run.energy_by_hour}
+    return is_overlong(run) and (not run.energy or any(r.component not in recorded for r in run.energy))
+
+
 def _is_below(value: Decimal | float, most: Decimal) -> bool:
     # A comparison of what is no number raises where one side is a Decimal.
     finite = value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)
-    return finite and -most < value < most
+    return finite and -_BELOW[most] < value < _BELOW[most]
 
 
 def _figures(run: Run) -> Iterator[tuple[str, _Figure, Decimal]]:

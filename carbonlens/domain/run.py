@@ -196,7 +196,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         run_id: UUIDv7 of a live run, the source's id for an imported one.
         job_id: The job that several runs or ranks belong to.
         attempt: 1 for the first try; a requeue or restart counts up.
-        host_id: Hash of machine id and boot id.
+        host_id: Hash of the boot id, which all containers of a machine share; of the machine id
+            where there is none.
         machine_id: Hash of the machine id alone: the same after a reboot.
         process: Pseudonym of the process whose own time and memory the readings without
             devices are of; ``None`` where nobody says.
@@ -219,8 +220,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         artefacts: What a stage took in and gave out.
         execution: What each execution provider of a runtime did.
         supersedes: Id of the record that this one corrects.
-        supersedes_study: Study of that record, where it is not this one's own; empty
-            where it has none. Imported ids are unique within a study only.
+        supersedes_study: Study of that record; empty where it has none. Imported ids are
+            unique within a study only. Older versions named it only where it is not this one's own.
         supersedes_also: Ids of further corrections of the same run that this one
             settles: two hosts may have corrected it, each unaware of the other.
     """

@@ -60,7 +60,7 @@ class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
     in_one_process: tuple[str, ...] = ()
 
 
-def run_bench(
+def run_bench(  # noqa: PLR0913  # optional and by name
     bench: Bench,
     place: Place,
     *,
@@ -68,6 +68,7 @@ def run_bench(
     progress: Progress,
     done: Sequence[Run] = (),
     open_arm: OpenArm | None = None,
+    checked: Callable[[], None] | None = None,
 ) -> BenchResult:
     """Measure a series and record every run.
 
@@ -81,6 +82,7 @@ def run_bench(
         progress: Whom to tell.
         done: Runs of the series from an earlier sitting, which is gone on with.
         open_arm: Makes what does a variant's work; by its kind when ``None``.
+        checked: Called when every variant was checked, before the first round.
 
     Raises:
         MeasurementError: If the baseline fails, or nothing tells the energy of its work.
@@ -89,6 +91,8 @@ def run_bench(
         stack.enter_context(subreaper())
         series = _Series(bench, progress, done, _Opener(open_arm or arm_of, bench, place, scratch, stack))
         series.make_ready()
+        if checked is not None:
+            checked()
         return series.measure()
 
 
@@ -277,9 +281,8 @@ class _Series:
         if not rounds:
             return error
         kept = f"{counted(rounds, 'finished round')} {'is' if rounds == 1 else 'are'} kept"
-        return MeasurementError(
-            error.what, where=error.where, mend=f"{error.mend}; {kept}: --resume goes on after this one"
-        )
+        on = "--resume goes on with them if no measured file was changed for it; otherwise begin anew"
+        return MeasurementError(error.what, where=error.where, mend=f"{error.mend}; {kept}: {on}")
 
     def _require_energy(self, run: Run) -> None:
         """Refuse to go on where nothing tells the energy of the work: there would be nothing to compare.

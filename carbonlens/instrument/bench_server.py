@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from carbonlens.domain.bench import Variant
+from carbonlens.domain.counting import counted
 from carbonlens.errors import MeasurementError
 from carbonlens.instrument.bench_work import Call, evaluated, function_of
 from carbonlens.instrument.execution import end
@@ -87,6 +88,8 @@ class UrlWork:
                 while answer.read1(_CHUNK):
                     if time.monotonic() > deadline:
                         raise TimeoutError("timed out")
+                if answer.length:  # of what it said it would send; a connection's end is no error there
+                    raise ConnectionError(f"its answer broke off {counted(answer.length, 'byte')} early")
         except (OSError, http.client.HTTPException) as error:
             raise MeasurementError(
                 f"did not answer ({error or type(error).__name__})",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import math
 import sys
 import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from numbers import Real
 from operator import index
 from typing import Any, Protocol
 
@@ -147,16 +145,16 @@ def _units_of(said: object, units: Decimal | None) -> Decimal:
         return Decimal(number)
     what = f"returned {type(said).__name__}" if number is None else f"says its units are {number}"
     raise MeasurementError(
-        f"a call {what}, which is no positive number",
+        f"a call {what}, which is no positive number of units",
         where="units",
-        mend="let it return how many units it did, or state units in the bench file",
+        mend="let it return how many units it did (an int or a Decimal), or state units in the bench file",
     )
 
 
 def _whole(said: Any) -> int | Decimal | None:  # noqa: ANN401  # whatever a function returns
     """Return the number of units that a call returned, of whatever library; ``None`` if it is none.
 
-    What has a fraction is a result (a loss, say) and no number of units, but for a decimal.
+    A float is a result (a loss, an accuracy of 1.0) and no number of units, whatever its value.
     """
     if isinstance(said, bool):
         return None
@@ -165,8 +163,7 @@ def _whole(said: Any) -> int | Decimal | None:  # noqa: ANN401  # whatever a fun
     try:
         return index(said)
     except TypeError:
-        number = float(said) if isinstance(said, Real) else math.nan
-        return int(number) if number.is_integer() else None
+        return None
 
 
 def told(error: BaseException) -> str:

@@ -1,8 +1,9 @@
-"""What a bench measures, as a hash: only a series of the same is gone on with.
+"""What a bench measures, as hashes: only a series of the same is gone on with.
 
-It holds the folder, the window, the commands, and the content of the scripts, models and
-modules that they name. How runs are judged (gates, margin, hours of work, the pace) is no
-part of it, and neither is what a script reads or imports by itself.
+They hold the folder, the window, the commands, and the content of the scripts, models and
+modules that they name, as far as these are there when the series begins. How runs are judged
+(gates, margin, hours of work, the pace) is no part of it, and neither is what a script reads
+or imports by itself.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import PathFinder
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Final
 import msgspec
 
 from carbonlens.domain.bench import Bench, Variant
+from carbonlens.inventory import toml_file
 
 _SCRIPTS: Final = frozenset(
     {
@@ -35,8 +37,63 @@ _MODELS: Final = frozenset(
 """By their endings: other files that a command names may be what it writes."""
 
 
-def what_is_measured(bench: Bench) -> str:
-    """Return the hash of what the runs of a bench depend on, as its files are now.
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What the runs of a bench depend on.
+
+    Attributes:
+        spec: Hash of what says how they are measured, but for the files.
+        files: Hash of the content of each file that is named, by its path; empty for one
+            that cannot be read.
+    """
+
+    spec: str
+    files: Mapping[str, str]
+
+
+def changed(before: Measured, now: Measured) -> tuple[str, ...]:
+    """Return the files whose content is another one now.
+
+    What was not there before may be what a run made: it counts as no change.
+
+    Args:
+        before: As a series was begun.
+        now: As the same bench is now.
+    """
+    return tuple(file for file, sha in before.files.items() if now.files.get(file) != sha)
+
+
+def stamp(file: str) -> tuple[int, int, int] | None:
+    """Return what tells that a file was written, with the same content too; ``None`` if it is gone."""
+    try:
+        found = Path(file).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def dumps(measured: Measured) -> str:
+    """Return what is measured as TOML text.
+
+    Raises:
+        MissingExtraError: If tomli-w is not installed.
+    """
+    return toml_file.dumps({"spec": measured.spec, "files": dict(measured.files)})
+
+
+def load(file: Path) -> Measured | None:
+    """Return what a series was begun with; ``None`` if nothing is kept of it.
+
+    Raises:
+        InputFileError: If the file cannot be read.
+        ConfigError: If it is damaged.
+    """
+    if not file.is_file():
+        return None
+    return toml_file.convert(toml_file.read(file), Measured, where=str(file))
+
+
+def what_is_measured(bench: Bench) -> Measured:
+    """Return what the runs of a bench depend on, as its files are now.
 
     Where a variant is prepared, models and programs may be what that makes: their content
     counts only where none is.
@@ -55,9 +112,11 @@ def what_is_measured(bench: Bench) -> str:
         "warm_up": bench.pace.warm_up,
         "variants": bench.variants,
         "programs": [shutil.which(p) for v in bench.variants for p, *_ in _commands(v) if "/" not in p],
-        "contents": [(str(file), _sha256(file)) for file in files],
     }
-    return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
+    return Measured(
+        spec=hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest(),
+        files={str(file): _sha256(file) for file in files},
+    )
 
 
 def _commands(variant: Variant) -> Iterator[Sequence[str]]:
@@ -114,9 +173,9 @@ def _module(name: str, folder: Path) -> Iterator[Path]:
         yield from (file for one in inside for file in _existing(one))
 
 
-def _sha256(file: Path) -> str | None:
+def _sha256(file: Path) -> str:
     try:
         with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
-        return None
+        return ""

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from carbonlens.domain.certificate import CRITERIA, Certificate
 from carbonlens.inventory.records import Kind, Problem
+from carbonlens.inventory.toml_entries import INVALID
 from carbonlens.inventory.values import a_date, a_sigma, a_year_or_month, above_0, at_least_0, criteria
 
 _ANSWERS: Final = {"yes": True, "true": True, "no": False, "false": False}
@@ -17,6 +18,13 @@ def _shape(values: dict[str, Any]) -> Iterator[Problem]:
     values.setdefault("energy_mwh", None)
     if type(values.get("period")) is int:  # a year without quotes
         values["period"] = str(values["period"])
+    if "value_kg_per_kwh" not in values:
+        yield (
+            "value_kg_per_kwh",
+            "lacks 'value_kg_per_kwh'",
+            "state the emission rate that it conveys; write 0 where it conveys none",
+        )
+        values["value_kg_per_kwh"] = INVALID
     answers = {name: values.pop(name) for name in CRITERIA if name in values}
     stated = values.get("criteria", {})
     if not answers or not isinstance(stated, dict):

@@ -7,6 +7,7 @@ holds its processors, and a meter at the plug holds all of the machine.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Final, NamedTuple
 
 import msgspec
@@ -74,7 +75,9 @@ def choose(parts: Sequence[Part], window_s: float) -> Choice:
     for name, whole in wholes.items():
         if not whole:
             continue
-        if all(_holds(p, energy, window_s) for p in whole):
+        narrower = [] if name == WHOLES[-1] else wholes[WHOLES[-1]]
+        inside_j = max(_known_j(energy), _known_j(narrower))
+        if all(_holds(p, energy, window_s, enough=_known_j(whole) >= inside_j) for p in whole):
             rest = [p for n, more in wholes.items() for p in more if n != name and p not in others]
             return Choice(tuple(whole), (*energy, *rest, *others), (), tuple(notes), whole[0].info.boundary)
         others += whole
@@ -214,16 +217,26 @@ def _at_one_boundary(parts: Sequence[Part]) -> tuple[list[Part], list[Part]]:
     return (kept, left) if kept else (left, [])
 
 
-def _holds(whole: Part, inner: Sequence[Part], window_s: float) -> bool:
+def _known_j(parts: Sequence[Part]) -> Decimal:
+    return sum((p.reading.energy_j for p in parts if p.reading.energy_j is not None), Decimal(0))
+
+
+def _holds(whole: Part, inner: Sequence[Part], window_s: float, *, enough: bool) -> bool:
     """Tell whether a reading of the whole is as good as the worst of its parts.
 
     One of which much is missing is a lower bound, and still better than parts of which
-    more is missing, or none known.
+    more is missing, or none known: but never where they are known to hold more.
+
+    Args:
+        whole: One meter's reading.
+        inner: The parts.
+        window_s: Length of the window.
+        enough: Whether the whole's joules are at least those of what lies inside.
     """
     if whole.reading.energy_j is None:
         return False
     least_s = min((p.covered_s if p.reading.energy_j is not None else 0.0 for p in inner), default=0.0)
     if whole.covered_s < ENOUGH_SHARE * window_s:
-        return least_s < whole.covered_s
+        return enough and least_s < whole.covered_s
     worst = max((p.reading.grade or "Z" for p in inner), default="Z")
     return (whole.reading.grade or "Z") <= worst or least_s < ENOUGH_SHARE * window_s

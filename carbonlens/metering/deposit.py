@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.domain.limits import misfit
 from carbonlens.domain.run import Run
 from carbonlens.errors import CarbonlensError, RecordError
 from carbonlens.ledger.location import address_of, is_address, state_dir
@@ -53,6 +54,11 @@ def deposit(run: Run, ledger: Path) -> Deposit:
         ledger: The folder it is meant for.
     """
     try:
+        unfit = misfit(run)
+        if unfit is not None:
+            # No other id would make it fit.
+            fault = f"the record cannot be kept: {unfit}"
+            return Deposit(run=run, ledger=None, fault=fault, unstorable=True)
         if is_address(ledger):
             return _deposit_behind(run, ledger)
         return Deposit(run=_append(run, ledger), ledger=ledger)

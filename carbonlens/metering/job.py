@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from carbonlens.domain.identity import sha256_hex
-from carbonlens.metering.host import process_start_ticks, stat_fields, this_host
+from carbonlens.metering.host import place_of_pids, process_start_ticks, stat_fields, this_host
 
 _ID_LENGTH: Final = 16
 _RANKS: Final = (
@@ -153,7 +153,7 @@ def launched_by(pid: int) -> str | None:
         ``None`` where there is no such process.
     """
     start = process_start_ticks(pid)
-    return None if start is None else _hashed("launcher", this_host().host_id, str(pid), str(start))
+    return None if start is None else _hashed("launcher", place_of_pids(), str(pid), str(start))
 
 
 def _place(env: _Told) -> tuple[str, int | None, int | None, int | None]:

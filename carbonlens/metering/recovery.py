@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -37,7 +37,6 @@ from carbonlens.metering.journal import (
 from carbonlens.metering.phase_energy import replayed, with_phases
 from carbonlens.metering.records import sealed_run
 from carbonlens.metering.sealing import seal
-from carbonlens.metering.sensors import SensorInfo
 from carbonlens.metering.session import journal_folder
 from carbonlens.metering.threads import start_beside
 
@@ -51,6 +50,9 @@ SILENT_S: Final = 900.0
 """A journal is written every 30 s at least: one this old has no writer any more."""
 
 _CLAIM: Final = ".claim-"
+_CLAIM_PARTS: Final = 4
+"""Its pid and start, where that pid means it, and when it claimed (Unix seconds)."""
+
 _DAMAGED: Final = "damaged"
 _LATEST_US: Final = 4_102_444_800 * US_PER_S
 """2100-01-01: a time beyond it, or a window that ends there, is no measurement."""
@@ -85,23 +87,17 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     foreign: tuple[Path, ...] = ()
 
 
-def recover(
-    folder: Path | None = None,
-    *,
-    most_bytes: int | None = None,
-    better: Callable[[SensorInfo], SensorInfo] | None = None,
-) -> Recovery:
+def recover(folder: Path | None = None, *, most_bytes: int | None = None) -> Recovery:
     """Seal every journal whose writer is gone.
 
     Safe to call from several processes at once. A journal that cannot be read or
     stored now stays for the next time; one that never can is moved aside; one of
-    another version is left to the carbonlens that wrote it.
+    another version is left to the carbonlens that wrote it. Whoever seals one takes the
+    sensors as the journal describes them: the figure is the same.
 
     Args:
         folder: Folder of the journals; this user's on this host by default.
         most_bytes: Longer journals stay for another time; none does when ``None``.
-        better: Returns a sensor's description with what was too dear to look up beside
-            the work; ``None`` takes it as it was.
     """
     recovered: list[Deposit] = []
     running: list[Running] = []
@@ -117,7 +113,7 @@ def recover(
             elif header.version != VERSION:
                 foreign.append(path)
             elif _is_orphan(header.writer, path):
-                sealed = _seal(path, better)
+                sealed = _seal(path)
                 recovered += [s for s in sealed if isinstance(s, Deposit)]
                 damaged += [s for s in sealed if isinstance(s, Path)]
             else:
@@ -178,14 +174,14 @@ def _is_orphan(writer: Writer, path: Path) -> bool:
     return time.time() - path.stat().st_mtime > SILENT_S
 
 
-def _seal(path: Path, better: Callable[[SensorInfo], SensorInfo] | None) -> list[Deposit | Path]:
+def _seal(path: Path) -> list[Deposit | Path]:
     """Store the run of a journal, or move aside the journal that holds none."""
     claimed = _claim(path)
     try:
         journal = read(claimed)
         if journal.header is None or not _is_plausible(journal.header, journal):
             return [_move_aside(claimed)]
-        return _store(claimed, _described(journal.header, better), journal)
+        return _store(claimed, journal.header, journal)
     except (ArithmeticError, LookupError, TypeError, ValueError):
         # A value that no writer of ours would write: it will not be better next time.
         return [_move_aside(claimed)]
@@ -194,12 +190,6 @@ def _seal(path: Path, better: Callable[[SensorInfo], SensorInfo] | None) -> list
         with suppress(OSError):
             claimed.rename(claimed.with_name(_plain(claimed.name)))
         raise
-
-
-def _described(header: Header, better: Callable[[SensorInfo], SensorInfo] | None) -> Header:
-    if better is None:
-        return header
-    return msgspec.structs.replace(header, sensors=tuple(map(better, header.sensors)))
 
 
 def _is_plausible(header: Header, journal: Journal) -> bool:
@@ -273,7 +263,7 @@ def _claim(path: Path) -> Path:
         FileNotFoundError: If another process was quicker.
     """
     pid = os.getpid()
-    claim = f"{_CLAIM}{pid}-{process_start_ticks(pid)}-{place_of_pids()}"
+    claim = f"{_CLAIM}{pid}-{process_start_ticks(pid)}-{place_of_pids()}-{int(time.time())}"
     claimed = path.with_name(_plain(path.name) + claim)
     path.rename(claimed)
     return claimed
@@ -284,10 +274,17 @@ def _plain(name: str) -> str:
 
 
 def _claimer_is_gone(name: str) -> bool:
-    pid, _, rest = name.partition(_CLAIM)[2].partition("-")
-    ticks, _, place = rest.partition("-")
-    if place != place_of_pids() or not pid.isdecimal():
+    """Tell whether who claimed a journal has ended, or may be taken to have.
+
+    Of another boot or container nobody here can tell. To seal takes seconds: a claim
+    made there ``SILENT_S`` ago is nobody's any more.
+    """
+    parts = name.partition(_CLAIM)[2].split("-")
+    if len(parts) != _CLAIM_PARTS or not (parts[0].isdecimal() and parts[3].isdecimal()):
         return False
+    pid, ticks, place, since_s = parts
+    if place != place_of_pids():
+        return time.time() - int(since_s) > SILENT_S
     return str(process_start_ticks(int(pid))) != ticks
 
 

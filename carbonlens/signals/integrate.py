@@ -219,6 +219,8 @@ def without_idle_tail(total: Estimate, idle_w: Estimate, tail_s: float) -> Estim
 def _check(start_us: float, end_us: float, sensor: Sensor) -> None:
     if not (math.isfinite(start_us) and math.isfinite(end_us)):
         raise ValueError(f"a window from {start_us} us to {end_us} us has no length")
+    if sensor.update_period_us == math.inf:
+        raise ValueError("update_period_us is inf: give microseconds, or None where it is not known")
     for name, given in (("update_period_us", sensor.update_period_us), ("gap_us", sensor.gap_us)):
         if given is not None and not given >= 0:
             raise ValueError(f"{name} is {given}: give microseconds from 0")

@@ -107,6 +107,7 @@ def matched_in_full(kwh):
 def certificate(mwh, **fields):
     met = dict.fromkeys(CRITERIA, True)
     given = {"certificate_id": "c", "kind": "certificate", "entity": "e", "market": "m", "period": "2024"}
+    given["value_kg_per_kwh"] = Decimal(0)
     return Certificate(**{**given, "energy_mwh": mwh, "retired": "2025-01-31", "criteria": met, **fields})
 
 

@@ -177,3 +177,37 @@ def test_partial_readings_alone_are_the_lower_bound_that_they_are():
         run("b", (0, 100), gpu(12_000, covered_s=60.0, state="unbounded")),
     ]
     assert sum(billed(runs).values()) == 12_000
+
+
+def test_two_rails_and_a_controller_by_another_run_are_one_machine():
+    rails = run("a", (0, 100), *(whole(15_000, "wall", f"psu:{k}", "meter") for k in "ab"))
+    ipmi = run("b", (0, 100), whole(30_000, "wall", "controller", "IPMI", grade="C"))
+    assert sum(billed([rails, ipmi]).values()) == 30_000
+    assert billed([rails, ipmi]) == {"a": 15_000, "b": 15_000}
+    uneven = run("a", (0, 100), whole(10_000, "wall", "psu:a", "m"), whole(20_000, "wall", "psu:b", "m"))
+    assert sum(billed([uneven, ipmi]).values()) == 30_000
+    later = run("c", (100, 200), whole(7000, "wall", "controller", "IPMI", grade="C"))
+    assert billed([uneven, later]) == {"a": 30_000, "c": 7000}
+
+
+def test_modules_and_their_sockets_are_one_whole_in_one_run_and_in_two():
+    socket = whole(30_000, "total", "Module Power Socket 0", "grace", grade="C")
+    module = whole(30_000, "total", UUID, "counter", grade="B")
+    assert sum(billed([run("a", (0, 100), socket, module)]).values()) == 30_000
+    assert billed([run("a", (0, 100), socket), run("b", (0, 100), module)]) == {"a": 15_000, "b": 15_000}
+
+
+def test_modules_with_ids_of_their_own_are_never_taken_for_one_another():
+    runs = [
+        run("a", (0, 100), whole(30_000, "total", UUID, "counter")),
+        run("b", (0, 100), whole(20_000, "total", OTHER_UUID, "counter")),
+    ]
+    assert billed(runs) == {"a": 30_000, "b": 20_000}
+
+
+def test_windows_of_one_process_at_two_boundaries_do_not_divide_each_other():
+    runs = [
+        run("it", (0, 10), cpu_time(1000), process="p"),
+        run("device", (0, 10), cpu_time(400, boundary="device"), process="p"),
+    ]
+    assert billed(runs) == {"it": 1000, "device": 400}

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carbonlens.accounting.boundaries import Overheads, energies, facility_total, site_overheads
+from carbonlens.accounting.factor_choice import DEFAULT_PUE_U_RELATIVE
 from carbonlens.accounting.propagation import exactly, stated
 from carbonlens.accounting.water import water
 from carbonlens.domain.estimate import Estimate, unknown
@@ -107,6 +108,14 @@ def test_a_site_brings_its_own_overheads():
     assert site_overheads(Site(site_id="t", kind="own")) == Overheads(
         pue_id="pue:t", host_id="host_overhead:t"
     )
+
+
+def test_a_declared_pue_without_a_width_has_that_of_a_published_one():
+    around = site_overheads(Site(site_id="s", kind="own", pue=1.4))
+    assert around.pue.u_by_source == {"pue:s": pytest.approx(1.4 * DEFAULT_PUE_U_RELATIVE)}
+    assert [(f.code, f.severity) for f in around.findings] == [("CL489", "info")]
+    exact = site_overheads(Site(site_id="s", kind="own", pue=1.0))
+    assert (exact.pue.low, exact.pue.high, exact.findings) == (1.0, 1.0, ())
 
 
 def test_water_without_factors_is_unknown():

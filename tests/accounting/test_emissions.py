@@ -34,6 +34,7 @@ WIND = Certificate(
     market="DE",
     energy_mwh=Decimal("0.135"),
     period="2026",
+    value_kg_per_kwh=Decimal(0),
     retired="2026-12-01",
     criteria=dict.fromkeys(CRITERIA, True),
 )

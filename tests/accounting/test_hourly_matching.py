@@ -28,6 +28,7 @@ WIND = Certificate(
     market="m",
     energy_mwh=Decimal("0.04"),
     period="2026",
+    value_kg_per_kwh=Decimal(0),
     hourly_mwh={1: Decimal("0.02"), 2: Decimal("0.02")},
 )
 

@@ -28,6 +28,7 @@ DEMAND = Demand(
 )
 CERTIFICATE = Certificate(
     certificate_id="go-1",
+    value_kg_per_kwh=Decimal(0),
     kind="certificate",
     entity="acme",
     market="DE",

@@ -78,3 +78,17 @@ def test_two_feeds_of_a_site_are_added_and_both_must_be_whole():
     assert found.exact_j == 14
     assert found.covered == pytest.approx(0.5)
     assert not found.is_whole
+
+
+def test_time_that_two_readings_of_a_meter_hold_counts_once():
+    """The one that begins later is left out, with a Finding; lines of a bill are parts of it."""
+    day = 24 * US_PER_HOUR
+    again = reading(JANUARY + 9 * day, JANUARY + 19 * day, 1000)
+    readings = [again, reading(JANUARY, JANUARY + MONTH, 3000)]
+    (found,) = metered([MAIN], readings, JANUARY, JANUARY + MONTH)
+    assert found.exact_j == 3000
+    assert [(f.code, again.reading_id in f.message) for f in found.findings] == [("CL487", True)]
+    bill = Meter(meter_id="bill:lab", site="lab", boundary="facility", covers="site")
+    parts = [reading(JANUARY, JANUARY + MONTH, joules, meter="bill:lab") for joules in (600, 400)]
+    (found,) = metered([bill], parts, JANUARY, JANUARY + MONTH)
+    assert (found.exact_j, found.findings) == (1000, ())

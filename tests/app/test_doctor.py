@@ -8,6 +8,7 @@ import pytest
 
 from carbonlens.app.doctor import examine, missing_packages
 from carbonlens.app.doctor_parts import _better_curve, factor_95
+from carbonlens.app.doctor_probes import _standing_still
 from carbonlens.metering.cpu_families import this_processor
 from carbonlens.metering.devices.nvidia import VisibleGpus
 from carbonlens.metering.sensors import Channel, SensorInfo
@@ -118,6 +119,47 @@ def test_a_counter_that_stands_still_under_load_is_said_and_not_the_source(place
     assert "stands still" in cpu.missing[0].reason
     with turning(tree.root / "intel-rapl:0" / "energy_uj"):
         assert parts(place)["CPU"].source.sensor == "rapl"
+
+
+class StepCounter:
+    """Moves once a period after it was read first."""
+
+    may_block = False
+    rest_s = 0.0
+
+    def __init__(self, period_s, name="hwmon:cpu"):
+        self.info = SensorInfo(
+            name=name,
+            kind="cumulative",
+            unit="J",
+            scope="package",
+            boundary="device",
+            grade="B",
+            update_period_s=period_s,
+            channels=(Channel(device="socket", component="cpu"),),
+            method="counter",
+        )
+        self._since_s = None
+
+    def read(self, *, edge):
+        now_s = time.perf_counter()
+        self._since_s = self._since_s or now_s
+        return (float((now_s - self._since_s) // self.info.update_period_s),)
+
+
+@pytest.mark.parametrize("period_s", [0.2, 60.0])
+def test_a_slow_counter_is_given_its_period_or_is_not_judged(period_s):
+    counter = StepCounter(period_s)
+    assert _standing_still(counter, counter.info) == {}
+    stuck = StepCounter(0.2)
+    stuck.read = lambda *, edge: (5.0,)
+    assert "stands still at 5 J" in _standing_still(stuck, stuck.info)["socket"]
+
+
+def test_a_recording_that_has_ended_is_not_taken_for_a_counter_at_fault():
+    recording = StepCounter(0.001, "replay:rapl")
+    recording.read = lambda *, edge: (5.0,)
+    assert _standing_still(recording, recording.info) == {}
 
 
 def test_one_of_two_counters_that_stands_still_is_named(place):

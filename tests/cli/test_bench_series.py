@@ -152,3 +152,29 @@ def test_the_newcomers_job_is_one_command_from_two_scripts_to_a_page(shell, fold
         assert file.stat().st_mtime >= begin - 2
         assert str(file.relative_to(folder)) in lines[-1]
     assert sorted(p.name for p in (folder / "out").iterdir()) == ["report.html", "report.pdf"]
+
+
+TRAIN = """
+import os, sys
+open("model.pt", "wb").write(os.urandom(8))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_model_that_the_commands_write_hinders_no_going_on(shell, folder, is_there):
+    (folder / "train.py").write_text(TRAIN)
+    (folder / "other.py").write_text(TRAIN)
+    if is_there:
+        (folder / "model.pt").write_text("of the last training")
+    lines = [f"{sys.executable} -S {name}.py --out model.pt" for name in ("train", "other")]
+    command = ["bench", "--baseline", lines[0], "--candidate", lines[1], "--units", 1]
+    command += ["--rounds", 10, "--window", 0.01]
+    first = shell.json(*command)["study"]
+    assert shell.json(*command, "--resume")["study"] == first
+    assert shell.json("ledger", "verify")["sound"] is True
+    (folder / "other.py").write_text(TRAIN + "pass")
+    refused = " ".join(shell(*command, "--resume", code=2).stderr.split())
+    assert "other.py changed" in refused
+    assert "model.pt" not in refused
+    assert "train.py" not in refused

@@ -84,6 +84,20 @@ def test_a_study_file_that_does_not_fit_the_ledger(shell, tmp_path, text, said):
     assert said in shell("compare", "--study", "st.toml", code=2).stderr
 
 
+SELECTING = (
+    '[study]\nname = "s"\nbaseline = "base"\nunit = "image"\n'
+    '[[step]]\nname = "fast"\n[[step]]\nname = "later"\nselect = {step = "not-yet"}\n'
+)
+
+
+def test_a_step_that_is_not_asked_for_needs_no_runs(shell, tmp_path):
+    imported(shell, tmp_path, *GOOD)
+    (tmp_path / "st.toml").write_text(SELECTING)
+    result = shell.json("compare", "--study", "st.toml", "--step", "fast")
+    assert [s["step"] for s in result["steps"]] == ["fast"]
+    assert "'later' matches no run" in shell("compare", "--study", "st.toml", code=2).stderr
+
+
 def test_selectors_compare_runs_across_studies_without_a_file(shell, tmp_path):
     rows = [f"{s}{i},{s},m,{i},{e * (1 + 0.01 * (i % 3))},1,image,it,," for s, e in
             (("old", 10), ("new", 6)) for i in range(1, 7)]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from carbonlens.compare.from_runs import study_from_runs
 from carbonlens.compare.study import compare_study
 from carbonlens.domain.factor import Vector
-from carbonlens.domain.run import Quality
+from carbonlens.domain.run import Conditions, Quality
 from carbonlens.domain.study import Gate, Step, Study
 from carbonlens.errors import IncomparableError
 from carbonlens.reporting.comparison_json import comparison_json
@@ -50,6 +51,73 @@ def test_one_run_without_a_number_takes_the_pairing_from_nobody(blank):
     (told,) = found(result, "CL438")
     assert (told.severity, told.subject) == ("warning", blank)
     assert not found(result, "CL417")
+
+
+@pytest.mark.parametrize("stray", [3, 77])
+def test_one_stray_number_takes_no_run_away(stray):
+    """One numbered run makes no five pairs: all runs stay, as independent samples, and that is said."""
+    some = [
+        replace(r, repeat=stray if r.repeat == 3 else None, run_id=f"b{i}") if r.step == "b" else r
+        for i, r in enumerate(runs())
+    ]
+    result = compared(some)
+    assert [s.vs_previous.n_rounds for s in result.steps] == [7, 7]
+    assert [s.metrics.rounds for s in result.steps] == [7, 7]
+    assert result.steps[0].metrics.energy_per_unit_j.value == pytest.approx(
+        math.fsum(99.5 * d for d in DRIFT) / 7, rel=1e-3
+    )
+    assert not found(result, "CL438")
+    (told,) = found(result, "CL417")
+    assert (told.severity, "runs of 'b' carry no round" in told.message) == ("warning", True)
+    assert "fewer than 5 that another arm has too" in told.message
+
+
+DRIFTING = [100.0 * 1.01**i for i in range(12)]
+
+
+def halves(spoil, rest):
+    """Return twelve interleaved rounds of two identical variants under drift, each arm spoilt in one half."""
+    found = []
+    for name, lost in (("a", range(7, 13)), ("b", rest)):
+        for one in rounds(name, DRIFTING, duration_s=2.0):
+            found.append(spoil(one) if one.repeat in lost else one)
+    return found
+
+
+def throttled(one):
+    return replace(one, conditions=Conditions(wall_s=10.0, throttled_s=5.0))
+
+
+def without_energy(one):
+    return replace(one, energy=(replace(one.energy[0], energy_j=None, state="unknown"),))
+
+
+def crashed(one):
+    return replace(one, status="failed", error="E: boom")
+
+
+@pytest.mark.parametrize("spoil", [throttled, without_energy, crashed])
+def test_pairs_that_are_lost_allow_no_verdict(spoil):
+    """Base has rounds 1 to 6, the step 7 to 12: their difference is the drift of the machine."""
+    gates = (Gate(name="p", metric="power_w", kind="max_ratio", limit=1.05),)
+    study = replace(STUDY, steps=(Step(name="b"),), gates=gates)
+    result = compared(halves(spoil, range(1, 7)), study)
+    (step,) = result.steps
+    assert (step.verdict, step.decision, step.vs_previous.n_rounds) == ("inconclusive", "undetermined", 0)
+    effect = step.vs_previous
+    assert (effect.p_value, effect.ratio.low, effect.ratio.high) == (None, None, None)
+    assert effect.ratio.value == pytest.approx(1.01**6)
+    # Drift is in the difference of the joules too, and no scatter within the arms tells it.
+    assert (step.savings.energy_j.low, step.savings.energy_j.high) == (None, None)
+    if spoil is not crashed:
+        assert "0 complete rounds, and a verdict needs 5" in step.reasons[0]
+    assert step.gates[0].outcome == "undetermined"
+    assert not found(result, "CL428")
+
+
+def test_fewer_than_five_pairs_that_are_left_allow_no_verdict():
+    (step,) = compared(halves(throttled, range(1, 4)), replace(STUDY, steps=(Step(name="b"),))).steps
+    assert (step.verdict, step.vs_previous.n_rounds) == ("inconclusive", 3)
 
 
 def test_an_arm_without_any_number_is_independent_and_said_on_the_terminal():

@@ -218,6 +218,7 @@ def test_a_loss_without_a_direction_is_undetermined(kind, limit):
     found = outcome("score", kind, limit, scored(0.5), scored(0.5))
     assert (found.outcome, found.observed.value) == ("undetermined", None)
     assert "quality_direction" in found.reason
+    assert "higher_is_better" in found.reason
     contradicting = outcome("score", kind, limit, scored(0.5, higher=True), scored(0.5, higher=False))
     assert contradicting.outcome == "undetermined"
     assert outcome("score", kind, limit, scored(0.5), scored(0.5, higher=True)).outcome == "pass"

@@ -226,6 +226,23 @@ def test_the_effort_is_that_of_the_full_set_and_of_what_is_in_it(efforts, accept
     assert not any(f.code == "CL419" for f in result.findings)
 
 
+def named_after_what_it_adds(**study):
+    """Return a lattice whose full set is named as its last optimization, with work on that set."""
+    sets = {"baseline": (), "a": ("a",), "b": ("b",), "c": ("a", "b", "c")}
+    levels = {"baseline": 100.0, "a": 90.0, "b": 80.0, "c": 60.0}
+    runs = [run(n, levels[n], repeat=i, on=on) for n, on in sets.items() for i in range(1, 6)]
+    work = run("c", 1000.0, role="effort", on=sets["c"], units=None)
+    made = study_from_runs([*runs, work])
+    return compare_study(replace(made, **study), [*runs, work], Vector(), {})
+
+
+def test_the_work_on_a_full_set_named_as_an_optimization_is_counted_once():
+    result = named_after_what_it_adds()
+    assert result.mode == "lattice"
+    assert result.accepted_effort.energy_j.value == 1000.0
+    assert result.rejected_effort is None
+
+
 def parts_of(energies):
     table = dict(zip(SETS, energies, strict=True))
     return [s.attribution.energy_j.value for s in compared(table).steps]

@@ -29,7 +29,7 @@ PAIRS = {
 GRADES = {
     "cumulative": {"A", "B", "C"},
     "instant": {"A", "C", "D", "E"},
-    "average": {"A", "C"},
+    "average": {"A", "C", "D"},  # D: powermetrics tells an estimate of its own
     "utilisation": {"D"},
     "use": set(get_args(Grade)),
 }

@@ -161,6 +161,12 @@ def test_a_narrow_interval_of_too_few_rounds_is_not_said_to_be_wide():
     (said,) = _early(narrow, pace)
     assert "did not reach" not in said.message
     assert "fewer than 10 of 10 rounds" in said.message
+    (said,) = _early(msgspec.structs.replace(narrow, rounds=12, ended="budget"), pace)
+    assert said.code == "CL168"
+    assert "before" not in said.message
+    assert "the time was up: fewer than 10 of 12 rounds" in said.message
+    (said,) = _early(msgspec.structs.replace(narrow, ended="budget", half_width=0.02), pace)
+    assert "the time was up after 10 rounds, before ±1 %; the widest interval is ±2.0 %" in said.message
     (said,) = _early(msgspec.structs.replace(narrow, half_width=0.02), pace)
     assert "10 rounds did not reach ±1 %; the widest interval is ±2.0 %" in said.message
 
@@ -180,7 +186,8 @@ def test_a_baseline_that_fails_in_a_round_says_how_to_go_on_and_that_goes_on(tmp
     with pytest.raises(MeasurementError) as failed:
         go(tmp_path, machine, bench, fails={"a": 7})
     assert "6 finished rounds are kept" in failed.value.mend
-    assert "--resume" in failed.value.mend
+    assert "--resume goes on with them if no measured file was changed" in failed.value.mend
+    assert "otherwise begin anew" in failed.value.mend
     lost = msgspec.structs.replace(machine.runs[-1], step="a", repeat=7, status="failed", error="went wrong")
     told = Noting()
     result = go(tmp_path, machine, bench, done=[*machine.runs, lost], progress=told)

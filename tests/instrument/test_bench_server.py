@@ -34,7 +34,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         Handler.seen += 1
         if how == "hangs" and Handler.seen > 1:
             time.sleep(600)
-        self.send_response(200); self.send_header("Content-Length", "2"); self.end_headers()
+        broken = how == "breaks" and Handler.seen > 1
+        self.send_response(200)
+        self.send_header("Content-Length", "1000" if broken else "2"); self.end_headers()
         if how == "dribbles" and Handler.seen > 1:
             self.wfile.write(b"o"); self.wfile.flush(); time.sleep(600)
         self.wfile.write(b"ok")
@@ -131,6 +133,12 @@ def test_a_server_that_stops_answering_is_waited_for_no_longer_than_stated(work,
     with pytest.raises(MeasurementError, match="did not answer"):
         call()
     assert time.monotonic() - begin < 60
+
+
+def test_an_answer_that_breaks_off_is_none(work):
+    call = work("breaks").load()
+    with pytest.raises(MeasurementError, match="broke off 998 bytes early"):
+        call()
 
 
 def test_one_that_accepts_and_never_answers_is_silent(port, tmp_path, monkeypatch):

@@ -21,8 +21,6 @@ np = pytest.importorskip("numpy")
         (np.int64(5), 5),
         (np.uint8(7), 7),
         (np.array(9), 9),
-        (64.0, 64),
-        (np.float32(64), 64),
     ],
 )
 def test_whole_numbers_of_any_library_are_units(said, units):
@@ -38,6 +36,9 @@ def test_whole_numbers_of_any_library_are_units(said, units):
         True,
         0.25,
         np.float32(0.25),
+        1.0,
+        np.float32(1.0),
+        np.array(64.0),
         float("nan"),
         float("inf"),
         "7",

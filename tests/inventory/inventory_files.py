@@ -85,7 +85,7 @@ def _entry(record, id_field):
         plain["id"] = plain.pop(id_field)
     plain.pop("hourly_mwh", None)
     if "uses" in plain:
-        plain["use"] = plain.pop("uses")
+        plain["use"] = [_stated(use) for use in plain.pop("uses")]
     if "bands" in plain:
         plain["band"] = plain.pop("bands")
         for band in plain["band"]:
@@ -155,5 +155,5 @@ METER = '[[meter]]\nid = "m1"\nsite = "berlin"\nboundary = "facility"\n'
 TERMS = 'timezone = "Europe/Berlin"\n'
 CERTIFICATE = (
     '[[certificate]]\nid = "C1"\nkind = "certificate"\nentity = "E"\nmarket = "DE"\nenergy_mwh = 10\n'
-    f'period = "2026"\nretired = 2026-04-30\n[certificate.criteria]\n{ANSWERED}\n'
+    f'period = "2026"\nvalue_kg_per_kwh = 0\nretired = 2026-04-30\n[certificate.criteria]\n{ANSWERED}\n'
 )

@@ -7,7 +7,7 @@ import pytest
 
 from carbonlens.app.bench import quick
 from carbonlens.inventory import bench_file
-from carbonlens.inventory.bench_identity import what_is_measured
+from carbonlens.inventory.bench_identity import changed, dumps, load, what_is_measured
 
 TEXT = """
 [bench]
@@ -143,5 +143,22 @@ def test_two_command_lines_are_their_scripts_and_their_window(tmp_path):
 def test_odd_words_name_no_file(tmp_path, words):
     bench = quick("true", ["false"], units=Decimal(1), folder=tmp_path)
     odd = msgspec.structs.replace(bench.variants[1], command=tuple(words))
-    changed = msgspec.structs.replace(bench, variants=(bench.variants[0], odd))
-    assert len(what_is_measured(changed)) == 64
+    given = msgspec.structs.replace(bench, variants=(bench.variants[0], odd))
+    assert len(what_is_measured(given).spec) == 64
+
+
+def test_a_changed_file_is_named_and_one_that_a_run_made_is_not(identity, tmp_path):
+    (tmp_path / "m.onnx").unlink()
+    before = identity()
+    (tmp_path / "m.onnx").write_text("made")
+    assert changed(before, identity()) == ()
+    (tmp_path / "base.py").write_text("changed")
+    (tmp_path / "checks.py").unlink()
+    assert changed(before, identity()) == (str(tmp_path / "base.py"), str(tmp_path / "checks.py"))
+
+
+def test_it_is_kept_as_it_is(identity, tmp_path):
+    file = tmp_path / "kept.toml"
+    assert load(file) is None
+    file.write_text(dumps(identity()))
+    assert load(file) == identity()

@@ -3,7 +3,16 @@
 import pytest
 
 from carbonlens.domain.pricing import TariffBand
-from tests.inventory.inventory_files import ANSWERED, CERTIFICATE, METER, SITE, TERMS, codes, inventory_of
+from tests.inventory.inventory_files import (
+    ANSWERED,
+    CERTIFICATE,
+    METER,
+    SITE,
+    TERMS,
+    codes,
+    inventory_of,
+    loaded,
+)
 
 TARIFF = (
     '[[tariff]]\nid = "t"\nsite = "berlin"\ncurrency = "EUR"\ntimezone = "Europe/Berlin"\n'
@@ -81,6 +90,19 @@ def test_a_criterion_answered_no_is_an_answer_and_not_met(tmp_path):
     assert (codes(inventory), inventory.certificates[0].unmet) == ([], ("same_market",))
 
 
+@pytest.mark.parametrize("kind", ["certificate", "contract", "supplier"])
+def test_an_instrument_that_does_not_say_what_it_emits_is_a_fault(tmp_path, kind):
+    """Nobody's silence is 0 kg: the mend says to write 0 where it conveys none."""
+    text = CERTIFICATE.replace("value_kg_per_kwh = 0\n", "").replace('"certificate"', f'"{kind}"')
+    (fault,) = loaded(tmp_path, sites_toml=SITE, certificates_toml=text).faults
+    assert "value_kg_per_kwh" in str(fault)
+    assert "write 0" in str(fault)
+    head = "id,kind,entity,market,energy_mwh,period,value_kg_per_kwh"
+    rows = f"{head}\nC1,{kind},E,DE,10,2026,\n"
+    (fault,) = loaded(tmp_path, sites_toml=SITE, certificates_csv=rows, certificates_toml="").faults
+    assert "write 0" in str(fault)
+
+
 def test_a_certificate_claimed_twice(tmp_path):
     other = CERTIFICATE.replace('entity = "E"', 'entity = "F"')
     sites = SITE + SITE.replace('"berlin"', '"bonn"').replace('"E"', '"F"')
@@ -88,9 +110,9 @@ def test_a_certificate_claimed_twice(tmp_path):
     (finding,) = inventory.findings
     assert (finding.code, "2 times (by E, F)" in finding.message) == ("CL373", True)
     assert [c.unmet for c in inventory.certificates] == [("unique_claim",)] * 2
-    head = "id,kind,entity,market,energy_mwh,period,retired,"
+    head = "id,kind,entity,market,energy_mwh,period,value_kg_per_kwh,retired,"
     names = ANSWERED.replace(" = true", "").replace("\n", ",")
-    again = f"{head}{names}\nC1,certificate,E,DE,10,2026,2026-04-30{',yes' * 8}\n"
+    again = f"{head}{names}\nC1,certificate,E,DE,10,2026,0,2026-04-30{',yes' * 8}\n"
     inventory = inventory_of(tmp_path, certificates_toml=CERTIFICATE, certificates_csv=again)
     assert codes(inventory) == ["CL373"]
 
@@ -187,8 +209,6 @@ def test_two_tariffs_of_a_site_at_one_time(tmp_path):
     ],
 )
 def test_a_band_that_is_none(tmp_path, keys, said):
-    from tests.inventory.inventory_files import loaded
-
     faults = loaded(tmp_path, tariffs_toml=TARIFF + band("all", keys)).faults
     assert any(said in str(f) for f in faults), faults
 

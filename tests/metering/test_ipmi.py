@@ -1,6 +1,7 @@
 """IPMI: the instantaneous watts of a controller, and nothing that only looks like them."""
 
 import os
+import resource
 import sys
 import threading
 import time
@@ -11,6 +12,7 @@ import pytest
 from carbonlens.metering.host import process_start_ticks
 from carbonlens.metering.process_time import TreeClock, left_out, own_s
 from carbonlens.metering.sensors.ipmi import COMMAND, IpmiSensor, parse_reading, run_program
+from carbonlens.metering.sensors.stream import Program
 
 ANSWER = """
     Instantaneous power reading:                   {now} Watts
@@ -91,6 +93,31 @@ def test_a_controller_that_hangs_holds_nobody():
         assert time.monotonic() - begin < 0.2
     finally:
         hold.set()
+
+
+@pytest.fixture
+def many_files():
+    """More open files than select(2) can wait for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2048:
+        pytest.skip("no more files may be opened here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    handle = os.open(os.devnull, os.O_RDONLY)
+    copies = [os.dup(handle) for _ in range(1100)]
+    yield
+    for copy in (handle, *copies):
+        os.close(copy)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_files")
+def test_programs_are_read_beside_more_than_a_thousand_open_files():
+    assert run_program(["echo", "332"]) == "332\n"
+    program = Program(["echo", "332"])
+    program.open()
+    assert program.read(5.0) == b"332\n"
+    program.close()
+    assert left_out() == frozenset()
 
 
 def test_an_old_answer_is_no_reading():

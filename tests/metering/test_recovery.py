@@ -1,5 +1,6 @@
 """Recovery: the runs of dead processes, each once; of living or foreign ones, never."""
 
+import inspect
 import os
 import time
 import zlib
@@ -135,16 +136,26 @@ def test_an_unwritable_ledger_sends_the_run_to_the_state_folder(folder, tmp_path
 
 def test_a_claim_whose_holder_died_is_taken_over(folder, ledger):
     _, path = orphan(folder, ledger)
-    path.rename(path.with_name(f"{path.name}.claim-{os.getpid()}-1-{place_of_pids()}"))
+    path.rename(path.with_name(f"{path.name}.claim-{os.getpid()}-1-{place_of_pids()}-{int(time.time())}"))
     assert len(recover(folder).recovered) == 1
     assert list(folder.iterdir()) == []
 
 
 def test_a_claim_whose_holder_lives_is_respected(folder, ledger):
     _, path = orphan(folder, ledger)
-    mine = f"{os.getpid()}-{process_start_ticks(os.getpid())}-{place_of_pids()}"
+    long_ago = int(time.time() - 2 * SILENT_S)
+    mine = f"{os.getpid()}-{process_start_ticks(os.getpid())}-{place_of_pids()}-{long_ago}"
     path.rename(path.with_name(f"{path.name}.claim-{mine}"))
     assert recover(folder).recovered == ()
+
+
+@pytest.mark.parametrize(("age_s", "taken"), [(60, 0), (SILENT_S + 60, 1)])
+def test_a_claim_of_another_container_is_taken_over_once_it_is_old(folder, ledger, age_s, taken):
+    """A container that ends while it seals leaves a claim that nobody can ask about."""
+    _, path = orphan(folder, ledger)
+    path.rename(path.with_name(f"{path.name}.claim-7-1-elsewhere-{int(time.time() - age_s)}"))
+    assert len(recover(folder).recovered) == taken
+    assert len(list(folder.iterdir())) == 1 - taken
 
 
 def _recover_when(moment, folder):
@@ -186,8 +197,6 @@ def test_a_live_run_taken_for_dead_supersedes_its_recovery(ledger):
 
 
 def test_a_journal_that_can_never_be_sealed_is_set_aside_and_the_others_are_sealed(folder, ledger):
-    import msgspec
-
     absurd = msgspec.structs.replace(header().run, start_us=10**18, run_id="0-absurd")
     write(folder, header(ledger, run=absurd, start_ticks=1), look(0, 1.0), look(1, 2.0))
     endless = msgspec.structs.replace(header().run, run_id="0-endless")
@@ -200,8 +209,6 @@ def test_a_journal_that_can_never_be_sealed_is_set_aside_and_the_others_are_seal
 
 
 def test_a_journal_of_another_version_is_left_to_its_own(folder, ledger):
-    import msgspec
-
     later = msgspec.structs.replace(header(ledger, start_ticks=1), version=2)
     path = write(folder, later, look(0, 1.0), look(1, 2.0))
     make_silent(path)
@@ -211,19 +218,14 @@ def test_a_journal_of_another_version_is_left_to_its_own(folder, ledger):
     assert path.exists()
 
 
-def test_what_was_too_dear_to_look_up_beside_the_work_is_put_in_at_recovery(folder, ledger):
-    def twice(info):
-        curve = info.curve
-        better = (
-            msgspec.structs.replace(curve, full_w_per_thread=2 * curve.full_w_per_thread) if curve else curve
-        )
-        return msgspec.structs.replace(info, curve=better)
-
+def test_the_figure_is_the_same_whoever_seals_a_run(folder, ledger):
     orphan(folder, ledger)
-    (plain,) = recover(folder).recovered
-    orphan(folder, ledger)
-    (better,) = recover(folder, better=twice).recovered
-    assert better.run.energy[0].energy_j > plain.run.energy[0].energy_j
+    (by_command,) = recover(folder).recovered
+    wanted, _ = orphan(folder, ledger)
+    recover_beside(folder).join(10)
+    (beside,) = (r for r in runs(ledger) if r.run_id == wanted)
+    assert beside.energy == by_command.run.energy
+    assert set(inspect.signature(recover).parameters) == {"folder", "most_bytes"}
 
 
 NEWER = [

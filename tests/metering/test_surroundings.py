@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
+from carbonlens.domain.identity import sha256_hex
 from carbonlens.metering import accelerators
-from carbonlens.metering.host import host_of, new_run_id, process_start_ticks, this_host
+from carbonlens.metering.host import host_of, new_run_id, place_of_pids, process_start_ticks, this_host
 from carbonlens.metering.job import Job, launched_by, this_job
 from carbonlens.metering.records import new_run
 
@@ -129,6 +130,9 @@ def test_ranks_of_any_launcher_share_the_process_that_started_them():
     assert job.job_id == this_job({**environ, "RANK": "0"}).job_id
     assert job.job_id is not None
     assert launched_by(2**22 + 1) is None
+    # A pid means a process within one container only, so its id is of that place.
+    named = "\0".join((place_of_pids(), str(os.getpid()), str(process_start_ticks(os.getpid()))))
+    assert launched_by(os.getpid()) == f"launcher-{sha256_hex(named.encode())[:16]}"
 
 
 def test_host_ids_are_hashes_the_same_in_every_process():

@@ -91,6 +91,20 @@ def test_a_whole_of_which_less_is_missing_than_of_its_parts_is_the_better_lower_
     assert [r.component for r in sealed([plug, gpu], rows).readings] == ["gpu"]
 
 
+def test_a_barely_covered_whole_never_replaces_parts_that_are_known_to_hold_more():
+    """A plug told 12 s of 100 and the GPU 10 s, while the processor's counter told all of it."""
+    rapl = power("cumulative", name="rapl", unit="J", component="cpu", grade="B", rated_w=None)
+    rows = [
+        (t, (50.0 * t,), (300.0,) if t < 10 else None, (500.0 * t,) if t <= 12 else None)
+        for t, _ in steady(100, ())
+    ]
+    result = sealed([rapl, power(), meter("external:plug", "wall")], rows)
+    assert [r.component for r in result.readings] == ["cpu", "gpu"]
+    assert total(result).state == "unbounded"
+    assert total(result).value == float(sum(r.energy_j for r in result.readings))
+    assert total(result).value > 5000 + 2900
+
+
 @pytest.mark.parametrize("cpu", [both_curves(), None], ids=["model", "alone"])
 def test_one_of_two_rails_that_never_told_is_missing_not_nothing(cpu):
     feeds = meter("external:plug", "wall", "plug:1", "plug:2")

@@ -158,3 +158,8 @@ def test_the_core_needs_no_numpy():
         "sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_a_period_without_end_is_refused_and_not_met_halfway():
+    with pytest.raises(ValueError, match="update_period_us is inf"):
+        power_energy([0, S], [1.0, 1.0], 0, S, kind="instant", update_period_us=float("inf"))

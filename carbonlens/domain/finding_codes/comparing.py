@@ -139,7 +139,8 @@ COMPARING: Final = (
         code="CL417",
         severity="info or warning",
         title="Runs without number of a round",
-        meaning="Arms are compared as independent samples (Welch).",
+        meaning="Arms are compared as independent samples (Welch): their runs have no numbers, or too "
+        "few that another arm has too.",
         mend="number the rounds of interleaved runs with repeat",
         example="runs of base carry no round",
     ),
@@ -227,7 +228,7 @@ COMPARING: Final = (
         code="CL428",
         severity="warning",
         title="No round in common",
-        meaning="Two arms are compared as independent samples.",
+        meaning="Two arms were measured in other rounds, and are compared as independent samples.",
         mend="give runs of one round the same number",
         example="'base', 'int8' have no numbered round in common",
     ),

@@ -176,12 +176,17 @@ def _limits(environ: Mapping[str, str], devices: Sequence[Device]) -> tuple[list
 
 
 def _expanded(text: str) -> list[str]:
-    """Return the entries of a list of allotted devices, without ranges and without a kind's name."""
+    """Return the entries of a list of allotted devices, without ranges and without a kind's name.
+
+    SLURM writes lists of ranges in brackets too.
+    """
     found: list[str] = []
-    for entry in _entries(text):
+    bare = text.strip()
+    bare = bare[1:-1] if bare.startswith("[") and bare.endswith("]") else bare
+    for entry in (e.removeprefix(_CDI) for e in _entries(bare)):
         spread = _RANGE.fullmatch(entry)
         if spread is None or int(spread[2]) < int(spread[1]):
-            found.append(entry.removeprefix(_CDI))
+            found.append(entry)
         else:
             found += map(str, range(int(spread[1]), int(spread[2]) + 1))
     return found or [""]

@@ -32,6 +32,7 @@ _STATE: Final = re.compile(r"Power reading state is:\s*(\w+)", re.IGNORECASE)
 _TEXT_LENGTH: Final = 120
 _CHUNK: Final = 65536
 _WAIT_STEP_S: Final = 0.005
+_MS_PER_S: Final = 1000
 
 Runner = Callable[[Sequence[str]], str]
 """Runs a program and returns what it printed; raises OSError if it fails."""
@@ -74,17 +75,14 @@ def run_program(command: Sequence[str], timeout_s: float = TIMEOUT_S) -> str:
         start_new_session=True,
     )
     leave_out(process.pid)
-    out, err = _all_of(process, deadline_s)
-    while (code := wait_left_out(process.pid)) is None:
-        if time.monotonic() < deadline_s:
-            time.sleep(_WAIT_STEP_S)
-            continue
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        # What was killed is waited for by the next look, which may come before the kernel's.
-        deadline_s = math.inf
-    process.returncode = code
-    if code == -signal.SIGKILL and deadline_s == math.inf:
+    try:
+        out, err = _all_of(process, deadline_s)
+    except BaseException:
+        deadline_s = 0.0  # nobody reads on: it is ended
+        raise
+    finally:
+        code, was_ended = _end_of(process, deadline_s)
+    if code == -signal.SIGKILL and was_ended:
         raise TimeoutError(f"{command[0]} gave no answer in {timeout_s:g} s")
     if code != 0:
         said = err.strip().splitlines() or ["it said nothing"]
@@ -92,20 +90,42 @@ def run_program(command: Sequence[str], timeout_s: float = TIMEOUT_S) -> str:
     return out
 
 
+def _end_of(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[int, bool]:
+    """Wait for a program; return its exit code, and whether it was killed for being late."""
+    was_ended = False
+    while (code := wait_left_out(process.pid)) is None:
+        # What was killed is waited for by the next look, which may come before the kernel's.
+        if was_ended or time.monotonic() < deadline_s:
+            time.sleep(_WAIT_STEP_S)
+            continue
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        was_ended = True
+    process.returncode = code
+    return code, was_ended
+
+
 def _all_of(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[str, str]:
     """Return what a program prints on both streams until it closes them, or until a time."""
     found: dict[int, bytes] = {}
     streams = [s for s in (process.stdout, process.stderr) if s is not None]
     waiting = {s.fileno() for s in streams}
-    while waiting and (left_s := deadline_s - time.monotonic()) > 0:
-        for handle in select.select(list(waiting), [], [], left_s)[0]:
-            data = os.read(handle, _CHUNK)
-            found[handle] = found.get(handle, b"") + data
-            if not data:
-                waiting.discard(handle)
-    out, err = (found.get(s.fileno(), b"").decode("utf-8", "replace") for s in streams)
-    for stream in streams:
-        stream.close()
+    # Not select(2), which takes no handle above 1,023: programs may have many files open.
+    ready = select.poll()
+    for handle in waiting:
+        ready.register(handle, select.POLLIN)
+    try:
+        while waiting and (left_s := deadline_s - time.monotonic()) > 0:
+            for handle, _ in ready.poll(left_s * _MS_PER_S):
+                data = os.read(handle, _CHUNK)
+                found[handle] = found.get(handle, b"") + data
+                if not data:
+                    ready.unregister(handle)
+                    waiting.discard(handle)
+        out, err = (found.get(s.fileno(), b"").decode("utf-8", "replace") for s in streams)
+    finally:
+        for stream in streams:
+            stream.close()
     return out, err
 
 

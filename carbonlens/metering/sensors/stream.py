@@ -33,6 +33,7 @@ _REAP_S: Final = 5.0
 _LOOK_S: Final = 0.1
 _CHUNK: Final = 65536
 _WAIT_STEP_S: Final = 0.005
+_MS_PER_S: Final = 1000
 _PR_SET_PDEATHSIG: Final = 1
 
 
@@ -220,8 +221,10 @@ class Followed:
 
 
 def _read(handle: int, wait_s: float) -> bytes | None:
-    ready, _, _ = select.select([handle], [], [], wait_s)
-    if not ready:
+    # Not select(2), which takes no handle above 1,023: programs may have many files open.
+    ready = select.poll()
+    ready.register(handle, select.POLLIN)
+    if not ready.poll(wait_s * _MS_PER_S):
         return None
     try:
         return os.read(handle, _CHUNK)
