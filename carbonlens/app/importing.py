@@ -15,7 +15,7 @@ from carbonlens.accounting.cost import StatedCosts, stated_costs
 from carbonlens.app.importing_charges import ChargeKeeper, CostTotals, cost_totals
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.limits import MOST_HOURS, is_overlong, misfit
+from carbonlens.domain.limits import MOST_HOURS, misfit, stands_in_one_hour
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import J_PER_KWH
 from carbonlens.errors import InputFileError
@@ -210,7 +210,7 @@ class _Session:
         return _finding("CL213", "error", text, file, "give the row a run_id of its own", line)
 
     def _overlong(self, run: Run, file: Path) -> list[Finding]:
-        if not is_overlong(run):
+        if not stands_in_one_hour(run):
             return []
         text = (
             f"run {run.run_id!r} takes more than {MOST_HOURS // 24} days: "

@@ -240,7 +240,7 @@ def redact(
     from carbonlens.ledger.editing import select
 
     with _opened(ledger) as store:
-        runs = store.view().runs
+        runs = redacting.with_misfits(store.path, store.view().runs)
         family = family_of(select(run, runs, where=store.shown, study=study), runs)
         try:
             return redacting.redact(
@@ -265,15 +265,15 @@ def tag(
 
     Raises:
         SelectionError: If there is no such run, or more than one.
-        UsageError: If nothing changes.
+        UsageError: If nothing changes, or the two corrections differ in what is not given.
         UnwritableError: If the ledger cannot be written.
     """
-    from carbonlens.ledger.editing import fork_of, select, tagged
+    from carbonlens.ledger import editing, forks
 
     with _opened(ledger) as store:
         runs = store.view().runs
-        before = select(run, runs, where=store.shown, study=study)
-        return _write(store, before, tagged(before, tags, fork=fork_of(before, runs)))
+        before = editing.select(run, runs, where=store.shown, study=study)
+        return _write(store, before, editing.tagged(before, tags, fork=forks.fork_of(before, runs)))
 
 
 def supersede(
@@ -297,15 +297,16 @@ def supersede(
 
     Raises:
         SelectionError: If there is no such run, or more than one.
-        UsageError: If the changes make no run, or change nothing.
+        UsageError: If the changes make no run or change nothing, or the two differ in what is not given.
         UnwritableError: If the ledger cannot be written.
     """
-    from carbonlens.ledger.editing import corrected, fork_of, select
+    from carbonlens.ledger import editing, forks
 
     with _opened(ledger) as store:
         runs = store.view().runs
-        before = select(run, runs, where=store.shown, study=study)
-        return _write(store, before, corrected(before, changes, why=why, fork=fork_of(before, runs)))
+        before = editing.select(run, runs, where=store.shown, study=study)
+        after = editing.corrected(before, changes, why=why, fork=forks.fork_of(before, runs))
+        return _write(store, before, after)
 
 
 def changes_from(parts: Sequence[str]) -> dict[str, Any]:

@@ -30,12 +30,12 @@ from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
 from carbonlens.domain.units import US_PER_HOUR, US_PER_S, Boundary
-from carbonlens.errors import InputFileError, MissingExtraError, SelectionError, UsageError
+from carbonlens.errors import InputFileError, MissingExtraError, RecordError, SelectionError, UsageError
 from carbonlens.factors.place import locate_factors
 from carbonlens.factors.store import FactorSet, bundled, open_factors, present, read_own, with_own
 from carbonlens.ledger import restatements
 from carbonlens.ledger.calendar import Calendar, Period
-from carbonlens.ledger.closes import Close, adjustments, load
+from carbonlens.ledger.closes import Chain, Close, adjustments, load
 from carbonlens.ledger.opening import open_ledger
 from carbonlens.ledger.restatements import Stored
 from carbonlens.ledger.store import Ledger, unwritable
@@ -290,11 +290,26 @@ def prior_periods(
         if held.unread_files:
             raise MissingExtraError("analysis", "duckdb")
         late = adjustments(store.path, held, chain)
+        _refuse_damaged(chain, {a.period for a in late})
         lines: list[PriorPeriod] = []
         for name in sorted({a.period for a in late}):
             found = [(a.name, a.taken_up or month) for a in late if a.period == name]
             lines += _lines(store.path, chain.closes[name], found)
         return tuple(lines)
+
+
+def _refuse_damaged(chain: Chain, adjusted: Collection[str]) -> None:
+    """Refuse a chain that lacks a manifest: what its period was closed with is not known.
+
+    Raises:
+        RecordError: If one is damaged, or gone.
+    """
+    for fault in chain.findings:
+        raise RecordError(fault.message, where=fault.file, mend=fault.mend or "restore the file from a copy")
+    for name in sorted(set(adjusted) - set(chain.closes)):
+        raise RecordError(
+            f"the manifest of {name} is gone", where=f"{name}.json", mend="restore the file from a copy"
+        )
 
 
 def _lines(ledger: Path, close: Close, found: Sequence[tuple[str, str]]) -> tuple[PriorPeriod, ...]:

@@ -146,6 +146,10 @@ def print_redaction(result: Redaction, *, json: bool) -> None:
         output.note(f"may still hold it: {file}")
     if result.remaining:
         output.note("remove these, or run the same again in an hour where a writer was cut off")
+    for file in result.tombstones:
+        output.note(f"keeps the reason of an earlier redaction: {file}")
+    if result.tombstones:
+        output.note("tombstones stay: without them the redacted record is called altered")
     output.note("Copies outside the ledger (backups, exports, reports) still hold it.")
 
 

@@ -28,6 +28,12 @@ COLUMNS: Final = {
 }
 """Column to DuckDB type: ``20261128``, ``202611``, ``2026Q4``, ``2026``."""
 
+_HOURS_A_YEAR: Final = 365 * 24
+
+FIRST_HOUR: Final = -17_259_888 + _HOURS_A_YEAR
+LAST_HOUR: Final = 70_389_527 - _HOURS_A_YEAR
+"""UTC hours of the years 2 to 9998: in every zone they have a date, and a fiscal year with four digits."""
+
 _QUARTER_MONTHS: Final = 3
 _MONTHS: Final = 12
 _MONTH: Final = "-"

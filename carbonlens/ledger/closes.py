@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Final, Literal
@@ -38,15 +38,15 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: Of the period and of the calendar it is meant in: two quarters of one name differ.
-        reporting_timezone: IANA name of the zone.
-        fiscal_year_start: Month the fiscal year begins in.
+        reporting_timezone: IANA name of the zone; ``None`` where a manifest does not say.
+        fiscal_year_start: Month the fiscal year begins in; ``None`` where a manifest does not say.
     """
 
     name: str
     start_us: int
     end_us: int
-    reporting_timezone: str = "UTC"
-    fiscal_year_start: int = 1
+    reporting_timezone: str | None = "UTC"
+    fiscal_year_start: int | None = 1
 
 
 class Adjustment(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +90,8 @@ class Close(msgspec.Struct, frozen=True, kw_only=True):
         counting: Runs that counted.
         energy: Their energy by boundary, as far as known.
         unknown_energy: How many runs with a part in it have an energy that is unknown, or known in part.
-        reporting_timezone, fiscal_year_start: The calendar it was meant in.
+        reporting_timezone, fiscal_year_start: The calendar it was meant in; ``None`` where it is
+            not known, as in manifests of version 1.
         factor_set_sha256: Hash of the factors the figures rest on.
         factor_set_note: Why there is none.
         previous: Period closed before, ``None`` for the first.
@@ -112,8 +113,8 @@ class Close(msgspec.Struct, frozen=True, kw_only=True):
     counting: int
     energy: tuple[ClosedEnergy, ...] = ()
     unknown_energy: int
-    reporting_timezone: str = "UTC"
-    fiscal_year_start: int = 1
+    reporting_timezone: str | None = None
+    fiscal_year_start: int | None = None
     factor_set_sha256: str | None = None
     factor_set_note: str | None = NO_FACTOR_SET
     previous: str | None = None
@@ -185,7 +186,9 @@ def decode(content: bytes) -> Close:
 def _by_boundary(plain: migration.Plain) -> migration.Plain:
     """Leave version 1: its one energy does not say of which boundary it is."""
     energy = {"boundary": None, "energy_j": plain.get("energy_j")}
-    return {**{k: v for k, v in plain.items() if k != "energy_j"}, "energy": [energy]}
+    # Nor did it say of which calendar its period is.
+    unsaid = {"reporting_timezone": None, "fiscal_year_start": None}
+    return {**unsaid, **{k: v for k, v in plain.items() if k != "energy_j"}, "energy": [energy]}
 
 
 _STEPS: Final[Mapping[int, migration.Step]] = {1: _by_boundary}
@@ -213,15 +216,26 @@ def late_records(ledger: Path, held: Holdings, chain: Chain) -> list[Adjustment]
         if sha in taken:
             continue
         was = before.get(sha, frozenset[str]())
-        holding = [c.period for c in ordered if not c.hashes.isdisjoint(was)]
+        holding = _adjusted_by(ordered, was)
         if holding:
-            late.append(Adjustment(period=holding[0], sha256=sha, name=name, kind="redacted"))
+            late += [Adjustment(period=p, sha256=sha, name=name, kind="redacted") for p in holding]
             continue
-        # The first period of each time: a correction may move a run from one to another.
-        firsts = (next((c for c in ordered if touches(*t, span_of(c))), None) for t in times)
-        named = dict.fromkeys(c.period for c in firsts if c is not None)
-        late += [Adjustment(period=period, sha256=sha, name=name) for period in named]
+        # Every period it has a part in: a run may lie over the end of one, a correction may move it.
+        touched = [c.period for c in ordered if any(touches(*t, span_of(c)) for t in times)]
+        late += [Adjustment(period=p, sha256=sha, name=name) for p in touched]
     return late
+
+
+def _adjusted_by(ordered: Sequence[Close], was: Collection[str]) -> list[str]:
+    """Return the periods whose figures hold a record: those it was closed with, or was an adjustment of."""
+    found: dict[str, None] = {}
+    for close in ordered:
+        own = (*close.runs, *close.readings, *close.charges, *close.snapshots)
+        if not set(own).isdisjoint(was):
+            found[close.period] = None
+        # The close that names an adjustment has none of it in its own figures.
+        found |= dict.fromkeys(a.period for a in close.adjustments if a.sha256 in was)
+    return list(found)
 
 
 Times = tuple[int | None, int | None]

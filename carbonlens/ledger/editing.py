@@ -15,8 +15,8 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import uuid7
 from carbonlens.domain.limits import misfit
 from carbonlens.domain.run import HourEnergy, Run
-from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import InputFileError, SelectionError, UsageError
+from carbonlens.ledger.forks import FIXED, Fork, hours_fit
 from carbonlens.ledger.oddities import unbalanced_hours
 from carbonlens.ledger.records import Family, families, written_ms
 
@@ -24,10 +24,6 @@ CODE: Final = "CL509"
 """Finding a corrected record carries."""
 
 _SHORTEST_ID: Final = 4
-_FIXED: Final = frozenset(
-    {"run_id", "schema_version", "supersedes", "supersedes_study", "supersedes_also", "findings"}
-)
-"""The new record's own, whatever a correction says."""
 
 
 def select(text: str, runs: Sequence[Run], *, where: str, study: str | None = None) -> Run:
@@ -69,35 +65,6 @@ def _latest(run: Run, related: Sequence[Family]) -> Run:
     return run
 
 
-class Fork(msgspec.Struct, frozen=True, kw_only=True):
-    """Corrections of one run by hosts that did not know of each other.
-
-    Attributes:
-        also: Those beside the latest; the next correction supersedes them too.
-        tags: The latest's, and what each of the others changed in those of the record before.
-    """
-
-    also: tuple[str, ...] = ()
-    tags: Mapping[str, str] | None = None
-
-
-def fork_of(latest: Run, runs: Sequence[Run]) -> Fork:
-    """Return what a correction of a run must settle; an empty one where it was corrected once at a time."""
-    leaves = next((f.leaves for f in families(runs) if any(r is latest for r in f.leaves)), (latest,))
-    others = [r for r in leaves if r is not latest]
-    if not others:
-        return Fork()
-    tags = dict(latest.tags)
-    for other in others:
-        before: Mapping[str, str] = next((r.tags for r in runs if r.run_id == other.supersedes), {})
-        changed = {k for k in {*before, *other.tags} if other.tags.get(k) != before.get(k)}
-        # What the latest changed itself stays.
-        for key in (k for k in changed if latest.tags.get(k) == before.get(k)):
-            tags.pop(key, None)
-            tags |= {key: other.tags[key]} if key in other.tags else {}
-    return Fork(also=tuple(r.run_id for r in others), tags=tags)
-
-
 def tagged(run: Run, tags: Mapping[str, str], *, fork: Fork | None = None) -> Run:
     """Return a record that supersedes the run and has these tags too; an empty value takes a tag out.
 
@@ -107,17 +74,19 @@ def tagged(run: Run, tags: Mapping[str, str], *, fork: Fork | None = None) -> Ru
         fork: Further corrections of the run, which the record settles.
 
     Raises:
-        UsageError: If that changes nothing.
+        UsageError: If that changes nothing, or further corrections differ in what is not given.
     """
     fork = fork or Fork()
-    merged = {k: v for k, v in {**(run.tags if fork.tags is None else fork.tags), **tags}.items() if v}
+    fork.refuse_open([f"tags.{k}" for k in tags], run.run_id)
+    start = fork.merged or run
+    merged = {k: v for k, v in {**start.tags, **tags}.items() if v}
     if merged == run.tags and not fork.also:
         raise UsageError("the run has these tags already", where=run.run_id, mend="give another k=v")
     return msgspec.structs.replace(
-        run,
+        start,
         run_id=_new_id(),
         supersedes=run.run_id,
-        supersedes_study=None,
+        supersedes_study=run.study or "",
         supersedes_also=fork.also,
         tags=merged,
     )
@@ -138,8 +107,8 @@ def corrected(
         fork: Further corrections of the run, which the record settles.
 
     Raises:
-        UsageError: If a field is none of a run's, has a wrong value, nothing changes, or
-            hours it gives do not fit.
+        UsageError: If a field is none of a run's, has a wrong value, nothing changes, hours
+            it gives do not fit, or further corrections differ in what is not given.
     """
     known = {f.name for f in msgspec.structs.fields(Run)}
     strange = sorted(set(changes) - known)
@@ -148,10 +117,11 @@ def corrected(
             f"a run has no field {strange[0]!r}", where=run.run_id, mend="see carbonlens runs show --json"
         )
     fork = fork or Fork()
-    if fork.tags is not None:
-        run = msgspec.structs.replace(run, tags=fork.tags)
+    fork.refuse_open(list(changes), run.run_id)
+    study = run.study or ""
+    run = fork.merged or run
     plain = msgspec.to_builtins(run)
-    own = {k: v for k, v in changes.items() if k not in _FIXED and plain[k] != v}
+    own = {k: v for k, v in changes.items() if k not in FIXED and plain[k] != v}
     if not own and not fork.also:
         raise UsageError("the correction changes nothing", where=run.run_id, mend="give a field=value")
     try:
@@ -174,7 +144,7 @@ def corrected(
         changed,
         run_id=_new_id(),
         supersedes=run.run_id,
-        supersedes_study=None if changed.study == run.study else run.study or "",
+        supersedes_study=study,
         supersedes_also=fork.also,
         energy_by_hour=hours,
         findings=(*run.findings, _note(run, own, why)),
@@ -189,8 +159,7 @@ def _hours(run: Run, changed: Run, *, given: bool) -> tuple[HourEnergy, ...]:
     """
     times = (changed.start_us, changed.end_us)
     if given:
-        strayed = any(not _overlaps(h.hour_utc, *times) for h in changed.energy_by_hour)
-        if strayed or unbalanced_hours([changed]):
+        if not hours_fit(changed):
             raise UsageError(
                 "the hours do not fit the run's times and energy",
                 where=run.run_id,
@@ -210,13 +179,6 @@ def _hours(run: Run, changed: Run, *, given: bool) -> tuple[HourEnergy, ...]:
     ]
     kept = {id(h) for hours in fitting for h in hours}
     return tuple(h for h in run.energy_by_hour if id(h) in kept)
-
-
-def _overlaps(hour: int, start_us: int | None, end_us: int | None) -> bool:
-    if start_us is None:
-        return True
-    last_us = start_us if end_us is None else max(start_us, end_us - 1)
-    return start_us // US_PER_HOUR <= hour <= last_us // US_PER_HOUR
 
 
 def parse_changes(pairs: Sequence[str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import msgspec
 
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import uuid7_ms
-from carbonlens.domain.limits import MOST_HOURS, is_overlong
+from carbonlens.domain.limits import MOST_HOURS, stands_in_one_hour
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import HOURS_PER_DAY, US_PER_S
 
@@ -68,7 +68,7 @@ def _clock_faults(run: Run, now_us: int) -> Iterable[str]:
         yield f"run {run.run_id} starts in the future ({_when(start)})"
     elif end is not None and end > now_us + FUTURE_S * US_PER_S:
         yield f"run {run.run_id} ends in the future ({_when(end)})"
-    if is_overlong(run):
+    if stands_in_one_hour(run):
         days = MOST_HOURS // HOURS_PER_DAY
         yield f"run {run.run_id} takes more than {days} days: its energy stands in the hour of its start"
     if start < _EPOCH_OF_SENSE_US:

@@ -227,8 +227,8 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
 
 def families(runs: Sequence[Run]) -> list[Family]:
     """Return the families of corrections with more than one record."""
-    links = _links(runs)
-    parent = list(range(len(runs))) if links else []
+    linked = links(runs)
+    parent = list(range(len(runs))) if linked else []
 
     def root(i: int) -> int:
         while parent[i] != i:
@@ -236,12 +236,12 @@ def families(runs: Sequence[Run]) -> list[Family]:
             i = parent[i]
         return i
 
-    for newer, older in links:
+    for newer, older in linked:
         parent[root(newer)] = root(older)
     members: dict[int, list[int]] = defaultdict(list)
-    for i in sorted({i for link in links for i in link}):
+    for i in sorted({i for link in linked for i in link}):
         members[root(i)].append(i)
-    superseded = {older for _, older in links}
+    superseded = {older for _, older in linked}
     return [
         Family(
             runs=tuple(runs[i] for i in group), leaves=tuple(runs[i] for i in group if i not in superseded)
@@ -263,8 +263,12 @@ def superseded_ids(run: Run) -> tuple[str, ...]:
     return () if run.supersedes is None else (run.supersedes, *run.supersedes_also)
 
 
-def _links(runs: Sequence[Run]) -> list[tuple[int, int]]:
-    """Return (successor, superseded) as places in the sequence."""
+def links(runs: Sequence[Run]) -> list[tuple[int, int]]:
+    """Return (successor, superseded) as places in the sequence.
+
+    Args:
+        runs: Records, each once.
+    """
     newer = [i for i, r in enumerate(runs) if r.supersedes]
     wanted = {name for i in newer for name in superseded_ids(runs[i])}
     by_id: dict[str, list[int]] = defaultdict(list)
@@ -282,9 +286,9 @@ def _links(runs: Sequence[Run]) -> list[tuple[int, int]]:
 def _meant(newer: Run, name: str, targets: Sequence[tuple[int, Run]]) -> list[int]:
     """Return which of the records of one id a correction means.
 
-    Ids of imported runs are unique within a study only: the named study is meant, else the
-    correction's own. One that changed the study and names none, as older versions wrote it,
-    means what was there when it was written.
+    Ids of imported runs are unique within a study only: a correction names the study it means,
+    and where its record is not there it corrects nothing. One that names none, as older versions
+    wrote it, means its own study's, else what was there when it was written.
     """
     if newer.supersedes_study is not None and name == newer.supersedes:
         return [i for i, run in targets if (run.study or "") == newer.supersedes_study]

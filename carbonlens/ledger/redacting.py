@@ -15,7 +15,7 @@ from carbonlens.ledger import atomic, layout, redaction
 from carbonlens.ledger.atomic import write_atomically
 from carbonlens.ledger.compaction import LEFTOVER_S, rewrite
 from carbonlens.ledger.holdings import each_folder, parquet_files, read_files_of
-from carbonlens.ledger.records import Stored, read_file
+from carbonlens.ledger.records import Stored, misfitting, read_file
 from carbonlens.ledger.redaction import Tombstone
 
 GONE_S: Final = 3600
@@ -30,6 +30,8 @@ class Redaction(msgspec.Struct, frozen=True, kw_only=True):
         files: Files written anew.
         energy: Whether the energy was taken out, which makes figures unknown.
         remaining: Files that may hold it still, and that this ledger does not write.
+        tombstones: Of earlier redactions of the run, where findings were taken out: the reasons
+            given then stay in them, because the record is proved by them.
     """
 
     run_ids: tuple[str, ...]
@@ -37,6 +39,7 @@ class Redaction(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...]
     energy: bool
     remaining: tuple[str, ...] = ()
+    tombstones: tuple[str, ...] = ()
 
 
 def redact(
@@ -85,17 +88,34 @@ def redact(
     files = _carry_out(ledger, live, batches, {**stones, **new})
     atomic.remove_leftovers(ledger, older_than_s=LEFTOVER_S)
     remaining = [*sorted(linked), *_held_by_writers(ledger, {r.run_id for r in family})]
-    if "findings" in fields:
-        # A reason that was given then stands in the tombstone for good.
-        earlier = [s for s in stones.values() if s.run_id in {r.run_id for r in family}]
-        remaining += sorted(str(folder / s.file_name) for s in earlier)
+    ids = {r.run_id for r in family}
+    earlier = [s for s in stones.values() if s.run_id in ids] if "findings" in fields else []
     return Redaction(
         run_ids=tuple(dict.fromkeys(s.run_id for s in (*new.values(), *(stones[r.sha256] for r in pending)))),
         fields=tuple(fields),
         files=files,
         energy="energy" in fields,
         remaining=tuple(remaining),
+        tombstones=tuple(sorted(str(folder / s.file_name) for s in earlier)),
     )
+
+
+def with_misfits(ledger: Path, known: Sequence[Run]) -> tuple[Run, ...]:
+    """Return the runs of a view, and the live ones left out of it because no sum can hold them.
+
+    Those may hold the content all the same.
+
+    Args:
+        ledger: The ledger's folder.
+        known: Runs that the view holds: a further record of the same run is redacted with it.
+
+    Raises:
+        RecordError: If a file may not be read.
+    """
+    files, _ = each_folder(layout.folders_in(ledger / layout.RUNS), ".json")
+    held = {(r.study, r.run_id) for r in known}
+    found = {r.key: r.run for r in (_loose(f, ()) for f in files) if r is not None and misfitting(r)}
+    return (*known, *(run for key, run in found.items() if key not in held))
 
 
 def _held_by_writers(ledger: Path, ids: Collection[str]) -> list[str]:

@@ -358,7 +358,9 @@ class Ledger:
         """
         from carbonlens.ledger.reading import open_view
 
-        return open_view(self.path, period, calendar)
+        view = open_view(self.path, period, calendar)
+        view.findings += self._waiting
+        return view
 
     def to_pandas(self, period: str | None = None, calendar: Calendar | None = None) -> Any:  # noqa: ANN401  # pandas brings no types
         """Return the runs of a period as a table; arguments as of ``query``.
@@ -368,7 +370,9 @@ class Ledger:
         """
         from carbonlens.ledger.reading import to_pandas
 
-        return to_pandas(self.path, period, calendar)
+        table = to_pandas(self.path, period, calendar)
+        table.attrs["findings"] = (*table.attrs["findings"], *self._waiting)
+        return table
 
     def unreadable(self, error: OSError) -> RecordError:
         """Return the error for a ledger that cannot be read, with the place and the mend."""

@@ -8,6 +8,7 @@ import pytest
 
 from carbonlens.app import ledger_care
 from carbonlens.app.ledger_care import span_of, supersede
+from carbonlens.app.restatement import prior_periods
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.run import Reading, Run
 from carbonlens.errors import RecordError, SelectionError, UsageError
@@ -190,3 +191,55 @@ def test_a_ledger_that_is_not_there_is_neither_made_nor_praised(tmp_path, care):
         care(place)
     assert told.value.exit_code == 2
     assert not place.exists()
+
+
+def over_two_months(name):
+    edge = span_of("2026-10").start_us
+    return msgspec.structs.replace(make_run(name, "1000", edge - HOUR_US), end_us=edge + HOUR_US)
+
+
+@pytest.mark.parametrize("kind", ["late", "redacted"])
+def test_a_run_over_two_closed_months_adjusts_both(folder, kind):
+    if kind == "redacted":
+        Ledger(folder).append(over_two_months("over"))
+    close(folder, "2026-09")
+    close(folder, "2026-10")
+    if kind == "late":
+        Ledger(folder).append(over_two_months("over"))
+    else:
+        redact(folder, "over", "units")
+    for period in ("2026-09", "2026-10"):
+        done = status(folder, period)
+        assert [(a.name, a.period, a.kind) for a in done.adjustments] == [("over", period, kind)]
+        assert done.label == "ADJUSTED"
+
+
+def test_a_redacted_adjustment_adjusts_the_period_it_was_one_of(folder):
+    close(folder, "2026-09")
+    Ledger(folder).append(make_run("late", "5", SEP_US + 10))
+    close(folder, "2026-10")
+    redact(folder, "late", "units")
+    assert [a.kind for a in status(folder, "2026-09").adjustments] == ["late", "redacted"]
+    assert status(folder, "2026-10").adjustments == ()
+
+
+def test_a_manifest_of_version_1_does_not_say_its_calendar(folder):
+    made = msgspec.to_builtins(close(folder, "2026-09"))
+    for name in ("energy", "reporting_timezone", "fiscal_year_start"):
+        del made[name]
+    old = closes.decode(msgspec.json.encode(made | {"energy_j": "5", "schema_version": 1}))
+    assert (old.reporting_timezone, old.fiscal_year_start) == (None, None)
+
+
+@pytest.mark.parametrize("how", ["damaged", "gone"])
+def test_changes_of_a_period_whose_manifest_is_lost_are_refused(folder, how):
+    close(folder, "2026-09")
+    Ledger(folder).append(make_run("late", "5", SEP_US + 10))
+    close(folder, "2026-10")
+    file = folder / "closes" / "2026-09.json"
+    if how == "damaged":
+        file.write_text("{")
+    else:
+        file.unlink()
+    with pytest.raises(RecordError, match="2026-09"):
+        prior_periods(ledger=folder, now_us=NOW_US)

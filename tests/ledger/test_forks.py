@@ -9,8 +9,10 @@ from carbonlens.app.ledger_care import redact, supersede, tag
 from carbonlens.app.runs import find_record
 from carbonlens.domain.identity import uuid7
 from carbonlens.domain.run import Origin
-from carbonlens.errors import SelectionError
+from carbonlens.domain.units import US_PER_HOUR
+from carbonlens.errors import SelectionError, UsageError
 from carbonlens.ledger import compaction
+from carbonlens.ledger.editing import corrected
 from carbonlens.ledger.latest import latest
 from carbonlens.ledger.reading import open_view
 from carbonlens.ledger.records import current
@@ -164,3 +166,55 @@ def test_a_superseded_record_is_shown_and_says_what_counts(tmp_path):
     assert find_record(last.run_id, ledger=tmp_path).superseded_by is None
     with pytest.raises(SelectionError, match="no run"):
         find_record("zzzz", ledger=tmp_path)
+
+
+def two_hosts(folder, first, second):
+    """Two hosts correct one run, each unaware of the other; the first of them several times."""
+    base = make_run("abcd", "5", START)
+    records = [base]
+    for change in first:
+        records.append(corrected(records[-1], change))
+    records.append(corrected(base, second))
+    for record in records:
+        Ledger(folder).append(record)
+
+
+def test_a_tag_settles_two_and_drops_no_correction_of_either(tmp_path):
+    two_hosts(tmp_path, [{"units": "77"}, {"tags": {"env": "prod"}}], {"site": "paris"})
+    after = tag("abcd", {"n": "1"}, ledger=tmp_path).after
+    assert (after.units, after.site, after.tags) == (77, "paris", {"env": "prod", "n": "1"})
+    assert faults(tmp_path) == []
+
+
+def test_corrections_that_differ_are_settled_by_giving_the_field_only(tmp_path):
+    two_hosts(tmp_path, [{"units": "77"}], {"units": "78"})
+    with pytest.raises(UsageError, match="differ in units"):
+        tag("abcd", {"n": "1"}, ledger=tmp_path)
+    with pytest.raises(UsageError, match="differ in units"):
+        supersede("abcd", {"site": "paris"}, ledger=tmp_path)
+    assert supersede("abcd", {"units": "77"}, ledger=tmp_path).after.units == 77
+    assert faults(tmp_path) == []
+
+
+def test_tags_that_differ_are_named_and_settled_by_a_tag(tmp_path):
+    two_hosts(tmp_path, [{"tags": {"env": "a"}}], {"tags": {"env": "b"}})
+    with pytest.raises(UsageError, match=r"tags\.env"):
+        tag("abcd", {"n": "1"}, ledger=tmp_path)
+    assert tag("abcd", {"env": "a"}, ledger=tmp_path).after.tags == {"env": "a"}
+
+
+def test_hours_of_one_side_are_not_put_on_the_times_of_the_other(tmp_path):
+    component = make_run().energy[0].component
+    hours = [{"hour_utc": START // US_PER_HOUR, "component": component, "energy_j": "5"}]
+    two_hosts(tmp_path, [{"energy_by_hour": hours}], {"start_us": START - 50 * US_PER_HOUR, "end_us": None})
+    with pytest.raises(UsageError, match="energy_by_hour"):
+        tag("abcd", {"n": "1"}, ledger=tmp_path)
+
+
+def test_a_correction_names_its_study_and_means_no_other(tmp_path):
+    imported(tmp_path, "A", "7", "ab")
+    (lost,) = (tmp_path / "imports").glob("*.parquet")
+    imported(tmp_path, "B", "100", "cd")
+    assert tag("r1", {"k": "v"}, study="A", ledger=tmp_path).after.supersedes_study == "A"
+    lost.unlink()
+    assert sorted(r.energy[0].energy_j for r in runs_of(tmp_path)[0]) == [7, 100]

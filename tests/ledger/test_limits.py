@@ -7,7 +7,9 @@ import pytest
 
 from carbonlens.app.importing import import_files
 from carbonlens.app.ledger_care import supersede
-from carbonlens.domain.limits import MOST, MOST_HOURS, misfit
+from carbonlens.app.statement import make_statement
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.limits import MOST, MOST_HOURS, misfit, stands_in_one_hour
 from carbonlens.domain.money import Money
 from carbonlens.domain.run import HourEnergy
 from carbonlens.domain.units import US_PER_HOUR
@@ -19,6 +21,7 @@ from carbonlens.ledger.frames import View
 from carbonlens.ledger.records import Stored
 from carbonlens.ledger.store import Ledger
 from carbonlens.ledger.verify import verify
+from carbonlens.metering.deposit import deposit
 from carbonlens.metering.recorder import Recorder
 from tests.ledger.test_store import make_run
 
@@ -213,3 +216,43 @@ def test_an_error_without_a_source_is_refused_not_dropped(tmp_path):
         rates.load(view, "emissions", [{"rate": Decimal(1), "u_relative": 0.2}])
     with View(tmp_path) as view:
         assert rates.load(view, "emissions", [{"rate": Decimal(1), "u_relative": 0.0}]).name == "emissions"
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_figure_that_its_column_rounds_to_the_bound_is_refused(sign):
+    near = Decimal(f"{sign}999999999999999999.9999999")
+    assert misfit(msgspec.structs.replace(make_run(), units=near)) is not None
+    below = Decimal(f"{sign}999999999999999999.9999994")
+    assert misfit(msgspec.structs.replace(make_run(), units=below)) is None
+
+
+def test_a_misfit_is_unstorable_and_not_given_another_id(tmp_path):
+    done = deposit(strange("energy"), tmp_path / "l")
+    assert (done.unstorable, done.ledger, done.run.run_id) == (True, None, "bad")
+    assert "cannot be kept" in done.fault
+
+
+def test_a_long_run_with_recorded_hours_is_not_said_to_stand_in_one(tmp_path):
+    run = msgspec.structs.replace(make_run(start_us=0), end_us=(MOST_HOURS + 1) * US_PER_HOUR)
+    assert stands_in_one_hour(run)
+    part = run.energy[0]
+    hours = (HourEnergy(hour_utc=3, component=part.component, energy_j=part.energy_j),)
+    recorded = msgspec.structs.replace(run, energy_by_hour=hours)
+    assert not stands_in_one_hour(recorded)
+    Ledger(tmp_path).append(recorded)
+    assert not any("366 days" in f.message for f in verify(tmp_path, now_us=NOW_US).findings)
+
+
+def test_the_last_quarter_is_that_of_runs_that_the_calendar_has(tmp_path):
+    Ledger(tmp_path).append(make_run("ns", "5", START * 1000))
+    Ledger(tmp_path).append(make_run("good", "7", START))
+    made = make_statement(ledger=tmp_path, now_us=NOW_US)
+    assert made.period.text == "2026Q3"
+    assert any("1 run with a time that no calendar has" in f.message for f in made.statement.findings)
+
+
+def test_what_waits_to_be_sent_is_said_of_a_query_too(tmp_path):
+    Ledger(tmp_path).append(make_run("good", "7", START))
+    waiting = Finding(code="CL526", severity="warning", message="m")
+    with Ledger(tmp_path, address="s3://b/l", waiting=[waiting]).query() as view:
+        assert view.findings == [waiting]

@@ -2,6 +2,7 @@
 
 import os
 import time
+from decimal import Decimal
 
 import msgspec
 import pytest
@@ -99,12 +100,28 @@ def test_texts_of_findings_and_reasons_can_be_taken_out(folder):
     assert "findings" in kept[-1].message
 
 
-def test_a_reason_given_before_is_named_as_remaining(folder):
+def test_a_tombstone_with_a_reason_given_before_stays_and_is_not_called_remaining(folder):
     redact("abcd-1", ["tags.owner"], why=f"because of {SECRET}", ledger=folder)
     Ledger(folder).view()
     supersede("abcd-1", {"site": "x"}, why="typo", ledger=folder)
     (stone,) = (folder / "redactions").iterdir()
-    assert str(stone) in redact("abcd-1", ["findings"], why="w", ledger=folder).remaining
+    done = redact("abcd-1", ["findings"], why="w", ledger=folder)
+    assert (done.remaining, str(stone) in done.tombstones) == ((), True)
+
+
+@pytest.mark.parametrize("misfit", ["correction", "itself"])
+def test_a_record_that_no_sum_holds_is_redacted_too(tmp_path, misfit):
+    own = make_run("abcd-9", tags={"owner": SECRET})
+    bad = msgspec.structs.replace(own, run_id="abcd-8", supersedes="abcd-9", units=Decimal("NaN"))
+    if misfit == "correction":
+        Ledger(tmp_path).append(own)
+    file = tmp_path / "runs" / "corrections" / "abcd-8.json"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(msgspec.json.encode(bad))
+    asked = "abcd-9" if misfit == "correction" else "abcd-8"
+    done = redact(asked, ["tags.owner"], why="w", ledger=tmp_path)
+    assert set(done.run_ids) == {asked, "abcd-8"}
+    assert holding(tmp_path) == []
 
 
 @pytest.mark.parametrize("field", ["study", "job_id", "findings.code"])
