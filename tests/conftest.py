@@ -12,6 +12,10 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("carbonlens", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("carbonlens")
 
-for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+for _number, _usual in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+    (signal.SIGQUIT, signal.SIG_DFL),
+):
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, _usual)
