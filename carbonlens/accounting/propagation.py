@@ -32,11 +32,11 @@ class _Sloped:
         b = _sloped(other)
         return _Sloped(self.value + b.value, _mixed(self, 1.0, b, 1.0), _summed(self, b))
 
-    def __sub__(self, other: Any) -> _Sloped:  # noqa: ANN401
+    def __sub__(self, other: Any) -> _Sloped:  # noqa: ANN401  # any kind of number
         b = _sloped(other)
         return _Sloped(self.value - b.value, _mixed(self, 1.0, b, -1.0), _summed(self, b))
 
-    def __mul__(self, other: Any) -> _Sloped:  # noqa: ANN401
+    def __mul__(self, other: Any) -> _Sloped:  # noqa: ANN401  # any kind of number
         if not isinstance(other, _Sloped):
             # An exact number is the common case, and this the common operation.
             factor = float(other)
@@ -45,16 +45,16 @@ class _Sloped:
         slopes = _mixed(self, b.value, b, self.value)
         return _Sloped(self.value * b.value, slopes, _worst(self.grade, b.grade))
 
-    def __truediv__(self, other: Any) -> _Sloped:  # noqa: ANN401
+    def __truediv__(self, other: Any) -> _Sloped:  # noqa: ANN401  # any kind of number
         b = _sloped(other)
         ratio = self.value / b.value
         slopes = _mixed(self, 1.0 / b.value, b, -ratio / b.value)
         return _Sloped(ratio, slopes, _worst(self.grade, b.grade))
 
-    def __rsub__(self, other: Any) -> _Sloped:  # noqa: ANN401
+    def __rsub__(self, other: Any) -> _Sloped:  # noqa: ANN401  # any kind of number
         return _sloped(other) - self
 
-    def __rtruediv__(self, other: Any) -> _Sloped:  # noqa: ANN401
+    def __rtruediv__(self, other: Any) -> _Sloped:  # noqa: ANN401  # any kind of number
         return _sloped(other) / self
 
     __radd__ = __add__
@@ -94,7 +94,7 @@ def through(
     except ZeroDivisionError:
         return unknown(unit, signed=signed)
     # Only estimates enter with a slope.
-    return _moved(result, [(inputs[i], s) for i, s in result.slopes.items()], unit, signed=signed)  # type: ignore[misc]
+    return _moved(result, [(inputs[i], s) for i, s in result.slopes.items()], unit, signed=signed)  # type: ignore[misc]  # a slope stands for an Estimate alone
 
 
 def _moved(result: _Sloped, moved: list[tuple[Estimate, float]], unit: str, *, signed: bool) -> Estimate:
@@ -158,7 +158,7 @@ def _entered(place: int, estimate: Estimate) -> _Sloped:
     return _Sloped(estimate.value or 0.0, {} if exact else {place: 1.0}, estimate.grade)
 
 
-def _sloped(number: Any) -> _Sloped:  # noqa: ANN401
+def _sloped(number: Any) -> _Sloped:  # noqa: ANN401  # any kind of number
     return number if isinstance(number, _Sloped) else _Sloped(float(number), {}, None)
 
 

@@ -30,11 +30,11 @@ def _same(value: Any) -> Any:  # noqa: ANN401  # as the formulas of the account
     return value
 
 
-def _gwh_to_kwh(value: Any) -> Any:  # noqa: ANN401
+def _gwh_to_kwh(value: Any) -> Any:  # noqa: ANN401  # any kind of number
     return mwh_to_kwh(value) * 1000
 
 
-def _g_to_kg(value: Any) -> Any:  # noqa: ANN401
+def _g_to_kg(value: Any) -> Any:  # noqa: ANN401  # any kind of number
     return value / G_PER_KG
 
 

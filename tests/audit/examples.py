@@ -23,7 +23,7 @@ Training used a cumulative of **39.3M** GPU hours.
 | Llama 3.1 70B | 7.0M | 700 | 2,040 | 0 |
 | Llama 3.1 405B | 30.84M | 700 | 8,930 | 0 |
 | Total | 39.3M | | 11,390 | 0 |
-"""  # noqa: E501
+"""  # noqa: E501  # the text as its source has it
 """Figures of meta-llama/llama-models, models/llama3_1/MODEL_CARD.md."""
 
 LLAMA_3_2 = """
@@ -38,14 +38,14 @@ Training used a cumulative of **916k** GPU hours.
 | Llama 3.2 1B QLora | 1.3k | 0 | 700 | 0.381 |
 | Llama 3.2 3B QLora | 1.6k | 0 | 700 | 0.461 |
 | Total | 833k | 86k | | 240 |
-"""  # noqa: E501
+"""  # noqa: E501  # the text as its source has it
 """Figures of meta-llama/llama-models, models/llama3_2/MODEL_CARD.md."""
 
 LLAMA_3_3 = """
 | | Training Time (GPU hours) | Training Power Consumption (W) | Training Location-Based GHG Emissions (tons CO2eq) |
 | :---- | :---: | :---: | :---: |
 | Llama 3.3 70B | 7.0M | 700 | 12.9 |
-"""  # noqa: E501
+"""  # noqa: E501  # the text as its source has it
 """Row as the research on the card of Llama 3.3 has it: the hours of 3.1-70B with 12.9 t."""
 
 LLAMA_1 = """

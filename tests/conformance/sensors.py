@@ -27,9 +27,9 @@ PAIRS = {
     ("use", "s"),
 }
 GRADES = {
-    "cumulative": {"A", "B", "C"},
+    "cumulative": {"A", "B", "C", "D"},  # D: powermetrics sums what its maker calls estimates
     "instant": {"A", "C", "D", "E"},
-    "average": {"A", "C", "D"},  # D: powermetrics tells an estimate of its own
+    "average": {"A", "C"},
     "utilisation": {"D"},
     "use": set(get_args(Grade)),
 }
