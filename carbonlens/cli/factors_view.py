@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any, Final
 
 import msgspec
@@ -109,7 +108,7 @@ def print_factor(shown: Shown, *, json: bool) -> None:
     ]
     for name, text in facts:
         if text:
-            _say_fact(name, text)
+            output.say_fact(name, text)
 
 
 def print_difference(compared: Compared, *, every: bool, json: bool) -> None:
@@ -185,15 +184,3 @@ def _row_json(row: FactorRow, *, own: bool) -> dict[str, Any]:
 
 def _change_json(change: Change) -> dict[str, Any]:
     return {"old": change.old, "new": change.new, "ratio": change.ratio}
-
-
-def _say_fact(name: str, text: str) -> None:
-    for line in textwrap.wrap(
-        output.clean(text),
-        output.WIDTH,
-        initial_indent=f"{name:<10} ",
-        subsequent_indent=" " * 11,
-        break_long_words=False,  # an address must stay whole to be followed
-        break_on_hyphens=False,
-    ):
-        output.say(line)

@@ -41,6 +41,21 @@ def say(text: str) -> None:
     _write(clean(text) + "\n")
 
 
+def say_fact(name: str, text: str) -> None:
+    """Print a fact after its name on stdout, further lines below the first."""
+    import textwrap
+
+    for line in textwrap.wrap(
+        clean(text),
+        WIDTH,
+        initial_indent=f"{name:<10} ",
+        subsequent_indent=" " * 11,
+        break_long_words=False,  # an address must stay whole to be followed
+        break_on_hyphens=False,
+    ):
+        say(line)
+
+
 def note(text: str) -> None:
     """Print one line on stderr, if it can be written."""
     with suppress(OSError):

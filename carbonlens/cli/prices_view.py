@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any, Final
 
 import msgspec
@@ -70,7 +69,7 @@ def print_price(shown: ShownPrice, *, json: bool) -> None:
     ]
     for name, text in facts:
         if text:
-            _say_fact(name, text)
+            output.say_fact(name, text)
 
 
 def print_difference(found: PriceDifference, *, json: bool) -> None:
@@ -127,15 +126,3 @@ def _change_json(change: PriceChange) -> dict[str, Any]:
         "new": _json(change.new, own=False),
         "ratio": change.ratio,
     }
-
-
-def _say_fact(name: str, text: str) -> None:
-    for line in textwrap.wrap(
-        output.clean(text),
-        output.WIDTH,
-        initial_indent=f"{name:<10} ",
-        subsequent_indent=" " * 11,
-        break_long_words=False,  # an address must stay whole to be followed
-        break_on_hyphens=False,
-    ):
-        output.say(line)
