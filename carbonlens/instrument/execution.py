@@ -90,7 +90,7 @@ def execute(
         raise MeasurementError(
             f"took longer than {timeout_s:g} s", where=argv[0], mend="allow more time, or less work"
         ) from error
-    except BaseException:
+    except BaseException:  # put in order, then raised again
         end(child)
         raise
     if code != 0:

@@ -303,7 +303,7 @@ def _telling(train: Callable[P, T]) -> Callable[P, T]:
             callback._begun = False
         try:
             result = train(*args, **kwargs)
-        except BaseException as error:
+        except BaseException as error:  # put in order, then raised again
             _tell(args[0], error)
             raise
         _tell(args[0], None)

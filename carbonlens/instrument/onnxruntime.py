@@ -135,7 +135,7 @@ class TrackedSession:
         begin = perf_counter()
         try:
             results = call(*args, **kwargs)
-        except BaseException:
+        except BaseException:  # put in order, then raised again
             self._meter.failed()
             raise
         self._meter.done(perf_counter() - begin, given, is_bound=is_bound)
@@ -163,7 +163,7 @@ class TrackedSession:
             kwargs = {**kwargs, "callback": told(kwargs["callback"])}
         try:
             return self._bare.run_async(*args, **kwargs)
-        except BaseException:
+        except BaseException:  # put in order, then raised again
             self._meter.failed()
             raise
 
@@ -246,7 +246,7 @@ def _session(
     try:
         with profiling.switched_on():
             return onnxruntime.InferenceSession(model, options, *rest, **kwargs), profiling, False
-    except BaseException:
+    except BaseException:  # put in order, then raised again
         profiling.discard()
         raise
 

@@ -151,7 +151,7 @@ class GenerateWrapper:
         entered = _inside.set((*_inside.get(), self._meter))
         try:
             result = self._original(**call.arguments)
-        except BaseException:
+        except BaseException:  # put in order, then raised again
             with patiently(self._lock):
                 if self._closed(call):
                     self._meter.raised()

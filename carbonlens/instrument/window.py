@@ -100,7 +100,7 @@ def measure(
         # The user's own, and no fault of the work: it did not end, and comparisons leave it out.
         session.finish("recovered", error=error_kind(error))
         raise
-    except BaseException as error:
+    except BaseException as error:  # put in order, then raised again
         session.finish("failed", error=_kept_of(error))
         raise
     return session.finish()

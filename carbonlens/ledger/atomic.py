@@ -45,7 +45,7 @@ def write_atomically(file: Path, content: bytes) -> None:
     try:
         _write_synced(temporary, content)
         temporary.replace(file)
-    except BaseException:
+    except BaseException:  # put in order, then raised again
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(file.parent)

@@ -49,7 +49,7 @@ class FullLoad:
                         start_new_session=True,
                     )
                 )
-        except BaseException:
+        except BaseException:  # put in order, then raised again
             self._end()
             raise
         return self

@@ -168,7 +168,7 @@ class JournalWriter:
             _leave_enough(self._handle)
             _write_all(self._handle, content)
             hidden.rename(self.path)
-        except BaseException:
+        except BaseException:  # put in order, then raised again
             self.close()
             hidden.unlink(missing_ok=True)
             raise

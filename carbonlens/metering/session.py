@@ -103,7 +103,7 @@ class Session:
         """
         try:
             self._begin()
-        except BaseException:
+        except BaseException:  # put in order, then raised again
             self._open = False
             process_sampler().remove(self)
             self._close_sensors()

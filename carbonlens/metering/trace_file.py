@@ -203,7 +203,7 @@ def write_trace(path: Path, head: Head, columns: Sequence[Column], rows: Iterabl
             stream.flush()
             os.fsync(stream.fileno())
         fresh.replace(path)
-    except BaseException:
+    except BaseException:  # put in order, then raised again
         fresh.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)

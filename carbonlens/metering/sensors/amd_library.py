@@ -261,7 +261,7 @@ def _imported() -> Any:  # noqa: ANN401  # a module without types
     try:
         # It prints where a library is missing, and nothing may be printed meanwhile.
         with contextlib.redirect_stdout(io.StringIO()):
-            import amdsmi  # type: ignore[import-not-found, unused-ignore]
+            import amdsmi  # type: ignore[import-not-found, unused-ignore]  # of the driver, not of PyPI
     except ImportError as fault:
         raise AmdError("amdsmi is not installed") from fault
     except (OSError, AttributeError, KeyError) as fault:

@@ -77,7 +77,7 @@ def run_program(command: Sequence[str], timeout_s: float = TIMEOUT_S) -> str:
     leave_out(process.pid)
     try:
         out, err = _all_of(process, deadline_s)
-    except BaseException:
+    except BaseException:  # put in order, then raised again
         deadline_s = 0.0  # nobody reads on: it is ended
         raise
     finally:
