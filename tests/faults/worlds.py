@@ -423,6 +423,14 @@ class Powermetrics(_Piped):
         self.faults["damaged"] = lambda: self._tell(b"\0<plist><dict><key>elapsed_ns</key></plist>\n")
         self.faults["no energy"] = lambda: self._tell(plist(0.01, tasks=1).encode())
 
+    def tick(self):
+        # A program that was held up tells of all the time since the sample before.
+        held_up = self.told == b""
+        since_s = self.last_s
+        super().tick()
+        if held_up:
+            self.last_s = since_s
+
     def text(self, passed_s):
         mj = round(passed_s * WATTS * 1e3)
         return plist(passed_s, cpu_energy=mj, gpu_energy=mj, ane_energy=mj).encode()
