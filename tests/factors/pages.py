@@ -1,9 +1,10 @@
 """The generated part of docs/factors.md, and the hashes of the bundled tables."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 from carbonlens.app.factors import coverage
+from carbonlens.domain.factor_row import UNITS
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.factors.places_file import bundled_places
 from carbonlens.factors.store import bundled_tables
@@ -35,8 +36,38 @@ def countries_by_year(table):
     return dict(sorted(found.items()))
 
 
+def countries_of_any_table(year):
+    """Return how many countries have a grid factor of a year in some table."""
+    zones = bundled_places().zones
+    found = {
+        row.subject for t in bundled_tables() for row in t.rows if (row.kind, row.period) == ("grid", year)
+    }
+    return sum(1 for subject in found if subject in zones and zones[subject].kind == "country")
+
+
+def rows_by_source():
+    """Return of each kind and source (the first part of a row's id) how many rows each year has."""
+    found = defaultdict(Counter)
+    for row in (row for table in bundled_tables() for row in table.rows):
+        found[row.kind, row.factor_id.partition("/")[0]][row.period[:4]] += 1
+    return found
+
+
+def coverage_by_source():
+    """Return the table of all rows by kind, source and year; a kind without rows has a line that says so."""
+    found = rows_by_source()
+    years = sorted({year for counts in found.values() for year in counts})
+    lines = ["| kind | source | " + " | ".join(years) + " |", "|---|---|" + "--:|" * len(years)]
+    for kind in UNITS:
+        held = sorted(source for of, source in found if of == kind)
+        for source in held or ["none"]:
+            counts = found.get((kind, source), Counter())
+            lines.append(f"| {kind} | {source} | " + " | ".join(str(counts[y] or "") for y in years) + " |")
+    return lines
+
+
 def generated():
-    """Return the two tables of the page."""
+    """Return the tables of the page."""
     lines = [
         "| table | kinds | rows | places or devices | periods | licence |",
         "|---|---|--:|--:|---|---|",
@@ -58,4 +89,14 @@ def generated():
         counts = countries_by_year(table)
         cells = [f"{counts[y][0]} + {counts[y][1]}" if y in counts else "" for y in years]
         lines.append(f"| {table.where} | " + " | ".join(cells) + " |")
+    lines.append(
+        "| any, countries | " + " | ".join(str(countries_of_any_table(y) or "") for y in years) + " |"
+    )
+    lines += [
+        "",
+        "All rows by kind, source (the first part of a row's id) and year of use; of `embodied` the year of",
+        "the source:",
+        "",
+        *coverage_by_source(),
+    ]
     return "\n".join(lines)
