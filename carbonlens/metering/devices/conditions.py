@@ -27,8 +27,12 @@ from carbonlens.metering.sensors import Sensor, SensorInfo, sysfs
 
 SYS: Final = Path("/sys")
 
-REST_NS: Final = 1_000_000_000
+NS_PER_S: Final = 1_000_000_000
+REST_NS: Final = NS_PER_S
 """Between the edges devices are looked at this seldom: the work shares the machine."""
+
+EARLY_S: Final = 0.05
+"""Looks are made at beats of a tenth of a second; one that comes a little early is taken."""
 
 MOST_CLOCKS: Final = 4
 """Clocks read of one package at most: a file takes 10 to 25 us, at the edges of the work's own time."""
@@ -167,7 +171,9 @@ class DeviceLooks:
             return
         self._last_ns = now_ns
         for gpus in self._asked:
-            self._take(gpus.told_and_asked(edge=False))
+            if gpus.due_ns <= now_ns:
+                self._take(gpus.told_and_asked(edge=False))
+                gpus.due_ns = now_ns + gpus.rest_ns
         self._read_packages()
 
     def ask(self) -> None:
@@ -261,8 +267,15 @@ class _Gpus:
         from carbonlens.metering.patience import PatientSensor  # needs threads that most runs do without
 
         self._devices = tuple(channel.device for channel in sensor.info.channels)
+        self._driver = sensor
         self._sensor = PatientSensor(sensor)
         self._sensor.ask(edge=True)
+        self.due_ns = 0
+
+    @property
+    def rest_ns(self) -> float:
+        """How long the driver is left alone after a look: a dear one longer."""
+        return (self._driver.rest_s - EARLY_S) * NS_PER_S
 
     def told_and_asked(self, *, edge: bool) -> list[tuple[str, Told]]:
         told = self.told()

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from carbonlens.domain.counting import counted
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
 from carbonlens.metering.sensors.amd_library import Amd, AmdError, Gpu
+from carbonlens.metering.sensors.nvml import rest_s
 from carbonlens.metering.sensors.nvml_device import DeviceLine
 from carbonlens.metering.sensors.nvml_faults import NvmlError
 from carbonlens.metering.sensors.nvml_library import Handle, Nvml, process_nvml
@@ -40,11 +41,11 @@ class _StateSensor:
     """
 
     may_block = True
-    rest_s = _PERIOD_S
     _name = ""
 
     def __init__(self, uuids: Sequence[str]) -> None:
         """Prepare; nothing is asked yet."""
+        self.rest_s = _PERIOD_S
         self._uuids = tuple(uuids)
 
     @property
@@ -70,8 +71,11 @@ class _StateSensor:
         return Probe(usable=False, found="no GPU that tells its state", reason="the driver does not tell")
 
     def read(self, *, edge: bool) -> tuple[float | None, ...]:
-        """Return four values of each GPU."""
-        return tuple(value for state in self._states(edge=edge) for value in state)
+        """Return four values of each GPU; a driver that works long for them is asked seldom."""
+        begin = time.thread_time()
+        states = self._states(edge=edge)
+        self.rest_s = max(_PERIOD_S, rest_s(time.thread_time() - begin))
+        return tuple(value for state in states for value in state)
 
     def close(self) -> None:
         """Close nothing: the library is the process's."""

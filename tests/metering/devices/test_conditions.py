@@ -196,6 +196,34 @@ def test_a_driver_that_hangs_costs_no_second_wait_and_leaves_the_processor_told(
     api.gpus[0].hang.set()
 
 
+def test_a_driver_that_works_long_for_an_answer_is_asked_seldom(tmp_path):
+    api = FakeNvml(FakeGpu(A))
+    plain = api.nvmlDeviceGetTemperature
+
+    def slow(*which):
+        begin = time.thread_time()
+        while time.thread_time() - begin < 0.004:
+            pass
+        return plain(*which)
+
+    def asked():
+        """Count the looks in a minute of one each second."""
+        (sensor,) = gpus(api)
+        looks = DeviceLooks((), sys=tmp_path, gpus=[sensor])
+        looks.begin()
+        now = time.monotonic_ns()
+        before = api.function(TEMPERATURE)
+        for second in range(60):
+            looks.between(now + second * REST_NS)
+        looks.end()
+        return api.function(TEMPERATURE) - before
+
+    assert asked() > 50
+    api.nvmlDeviceGetTemperature = slow
+    # A look of 4 ms each 10 s is 0.04 % of a core.
+    assert 2 <= asked() <= 8
+
+
 def test_only_gpus_that_the_window_reads_are_looked_at(tmp_path):
     def info(name, component):
         return SensorInfo(
