@@ -17,6 +17,9 @@ import msgspec
 from carbonlens.domain.units import US_PER_S, Z_95
 from carbonlens.signals.profile import Stretches
 
+MOST_MISSING: Final = 0.2
+"""Share of the points that a lag may lack beside the lag with the most: a few points lie on any line."""
+
 PARTS: Final = 5
 """Parts of a trace that are left out in turn to see how firmly its lag stands."""
 
@@ -173,7 +176,8 @@ def _columns(points: Sequence[tuple[float, float] | None]) -> tuple[list[float],
 
 
 def _least(lines: Mapping[float, Line]) -> float:
-    return min(lines, key=lambda lag: lines[lag].residual)
+    enough = (1 - MOST_MISSING) * max(line.n for line in lines.values())
+    return min((lag for lag in lines if lines[lag].n >= enough), key=lambda lag: lines[lag].residual)
 
 
 def _jackknife(points: Mapping[float, Sequence[tuple[float, float] | None]]) -> float:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from carbonlens.errors import MeasurementError
-from carbonlens.signals.align import fit_line
+from carbonlens.signals.align import align, fit_line
 from carbonlens.signals.calibrate import calibrate
 from carbonlens.signals.integrate import integrate_power
+from carbonlens.signals.profile import Stretches
 from carbonlens.signals.sensor import Sensor
 
 S = 1_000_000
@@ -83,6 +84,19 @@ def test_a_lag_that_rests_on_one_change_is_uncertain():
     )
     often = calibrate(*recorded(1.0, 0.0, 0), SENSOR, meter_u=0.001)
     assert once.lag_us.u_random > 3 * often.lag_us.u_random
+
+
+def test_a_lag_at_which_little_is_known_does_not_win_by_it():
+    rng = np.random.default_rng(5)
+    starts = tuple(float(t) for t in range(0, 20 * S, TICK_US))
+    ends = tuple(t + TICK_US for t in starts)
+    true_j = load_w(np.array(starts)) * 0.1
+    device = Stretches(starts, ends, tuple(true_j + rng.normal(0, 0.5, true_j.size)))
+    reference = Stretches(starts, ends, tuple(true_j))
+    # At the last lags three or four updates are left of 200, all of them at one power.
+    found = align(device, reference, [lag * TICK_US for lag in range(-197, 198)])
+    assert found.lag_us == 0
+    assert found.line.gain == pytest.approx(1, abs=0.05)
 
 
 def test_failed_readings_stay_failed():
