@@ -7,6 +7,7 @@ the machine: times are measured in ``tests/bench`` alone.
 
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("carbonlens", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -19,3 +20,9 @@ for _number, _usual in (
 ):
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, _usual)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put modules with slow tests first: what two workers share out at the end is quick."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)

@@ -11,27 +11,33 @@ import pytest
 from carbonlens.metering.trace_file import read_run_trace
 from tests.metering.traces import GAIN, GPU, OFFSET_W, RUN_ID, board, meter, put_trace
 
+# The load takes its next step when the controller was asked ten times more: what it answers is
+# true until it is asked again, however long a busy machine lets its program wait.
+LEVEL = "(200.0, 420.0, 300.0)[os.stat({asked!r}).st_size // 10 % 3]"
 METER = """\
-import time
-levels = (200.0, 420.0, 300.0)
+import os, time
 while True:
-    t = time.monotonic()
-    print(f"{t * 1e6:.0f},{levels[int(t / 15) % 3]}", flush=True)
-    time.sleep(0.02)
+    print(f"{{time.monotonic() * 1e6:.0f}},{{LEVEL}}", flush=True)
+    time.sleep(0.05)
 """
 IPMITOOL = """\
 #!{python}
-import time
-watts = (200.0, 420.0, 300.0)[int(time.monotonic() / 15) % 3]
-print(f"    Instantaneous power reading:  {{round((watts - 20) / 1.1)}} Watts")
+import os
+with open({asked!r}, "a") as asked:
+    asked.write(".")
+print(f"    Instantaneous power reading:  {{round((LEVEL - 20) / 1.1)}} Watts")
 print("    Power reading state is:                   activated")
+"""
+ASKED_TIMES = """\
+import os, time
+while os.stat({asked!r}).st_size < {times}: time.sleep(0.1)
 """
 SOURCES = """\
 [[external]]
 name = "plug"
 command = ["{python}", "meter.py"]
 gain_95 = 0.01
-period_s = 0.02
+period_s = 0.2
 
 [controller]
 kind = "ipmi"
@@ -40,10 +46,12 @@ kind = "ipmi"
 
 def declared(folder):
     """A plug meter, and a management controller that reads a line of its own."""
-    (folder / "meter.py").write_text(METER)
+    asked = folder / "asked"
+    asked.touch()
+    (folder / "meter.py").write_text(METER.replace("LEVEL", LEVEL).format(asked=str(asked)))
     tool = folder / "bin" / "ipmitool"
     tool.parent.mkdir()
-    tool.write_text(IPMITOOL.format(python=sys.executable))
+    tool.write_text(IPMITOOL.replace("LEVEL", LEVEL).format(python=sys.executable, asked=str(asked)))
     tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
     (folder / "sources.toml").write_text(SOURCES.format(python=sys.executable))
     return {
@@ -123,10 +131,10 @@ def test_a_later_run_names_the_calibration_from_a_trace(shell):
 @pytest.mark.slow
 def test_a_controller_is_calibrated_against_a_plug_that_the_same_run_read(shell):
     env = declared(shell.folder)
-    shell("run", "--trace", "t.csv", "--", "sleep", "60", **env)
+    work = ASKED_TIMES.format(asked=str(shell.folder / "asked"), times=38)
+    shell("run", "--trace", "t.csv", "--", sys.executable, "-c", work, **env)
     found = shell.json("calibrate", "controller", "--against", "latest", **env)
     assert (found["sensor"], found["meter"]) == ("ipmi", "plug")
-    # A controller's answer is a second old, or two on a busy machine, of steps that take fifteen.
     assert found["gain"]["value"] == pytest.approx(1.1, abs=0.08)
     assert found["run_id"] == record(shell, **env)["run_id"]
     shell("run", "--", "sleep", "4", **env)

@@ -6,6 +6,7 @@ import time
 from carbonlens.metering.sensors import Probe
 from carbonlens.metering.sensors.probing import DriverProbes, probed
 from tests.metering.sensors import CounterSensor
+from tests.stalls import unless_stalled
 
 WAIT_S = 0.3
 
@@ -52,25 +53,32 @@ def test_a_hung_driver_is_waited_for_once_and_no_longer_than_the_limit():
     took, answer = seconds_of(lambda: drivers.ask(("x",), [sensor]))
     assert answer is None
     assert WAIT_S * 0.9 < took < WAIT_S + 0.5
-    took, answer = seconds_of(lambda: drivers.ask(("x",), [sensor]))
-    assert answer is None
-    assert took < WAIT_S / 2
+
+    def again(left):
+        took, answer = seconds_of(lambda: drivers.ask(("x",), [sensor]))
+        assert answer is None
+        assert took < WAIT_S / 2
+
+    unless_stalled(again)
     assert sensor.probes == 1
     sensor.gate.set()
 
 
 def test_several_hung_drivers_are_waited_for_together():
-    drivers, sensors = DriverProbes(WAIT_S), [Driver(hung=True) for _ in range(4)]
+    def once(left):
+        drivers, sensors = DriverProbes(WAIT_S), [Driver(hung=True) for _ in range(4)]
 
-    def asked():
-        begun = [drivers.begin((str(k),), [sensor]) for k, sensor in enumerate(sensors)]
-        return [one.answer() for one in begun]
+        def asked():
+            begun = [drivers.begin((str(k),), [sensor]) for k, sensor in enumerate(sensors)]
+            return [one.answer() for one in begun]
 
-    took, answers = seconds_of(asked)
-    assert answers == [None] * 4
-    assert took < 2 * WAIT_S
-    for sensor in sensors:
-        sensor.gate.set()
+        took, answers = seconds_of(asked)
+        for sensor in sensors:
+            sensor.gate.set()
+        assert answers == [None] * 4
+        assert took < 2 * WAIT_S
+
+    unless_stalled(once)
 
 
 def test_a_driver_that_came_back_is_used_by_later_sessions():

@@ -97,10 +97,11 @@ def test_a_window_that_begins_while_the_thread_rests_is_looked_at_on_its_own_bea
 
 def test_looks_keep_the_beat_of_ten_a_second():
     sampler, one = Sampler(), Counted()
+    begin = time.monotonic()
     sampler.add(one)
     time.sleep(2.05)
     sampler.remove(one)
-    assert one.samples <= 21
+    assert one.samples <= 10 * (time.monotonic() - begin) + 1
 
 
 def test_a_journal_is_put_on_the_disk_every_few_seconds():

@@ -26,7 +26,7 @@ def test_the_wheel_holds_templates_fonts_and_fixtures(wheel):
 
 
 def test_an_installed_wheel_imports_compares_and_reports(wheel, new_venv, tmp_path):
-    bin_ = new_venv(f"carbonlens[analysis,report] @ {wheel.as_uri()}")
+    bin_ = new_venv(f"carbonlens[analysis,report] @ {wheel.as_uri()}", compiled=False)
     (tmp_path / "runs.csv").write_text(TABLE)
     for command in (
         ["import", "runs.csv"],

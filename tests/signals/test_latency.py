@@ -18,6 +18,7 @@ from carbonlens.signals.latency import (
     sketch_of,
     summarise,
 )
+from tests.stalls import unless_stalled
 
 latencies = st.lists(
     st.one_of(st.just(0.0), st.floats(min_value=1e-6, max_value=1e7)), min_size=1, max_size=200
@@ -83,9 +84,14 @@ def test_the_end_of_a_million_latencies_is_quick():
 
     collector = LatencyCollector()
     collector.add(list(np.random.default_rng(1).exponential(5.0, 1_000_000)))
-    begin = time.perf_counter()
-    told = collector.latency()
-    assert time.perf_counter() - begin < 0.05
+
+    def once(left):
+        begin = time.perf_counter()
+        told = collector.latency()
+        assert time.perf_counter() - begin < 0.05
+        return told
+
+    told = unless_stalled(once)
     assert (told.n, count(told.sketch)) == (1_000_000, 1_000_000)
 
 
