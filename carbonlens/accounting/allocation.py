@@ -3,20 +3,27 @@
 A run's reading of a device is the whole device's energy in its window. Where the
 windows of several runs overlap on one ``(host_id, device)``, the device's own
 energy is divided among them (see ``allocation_sweep``); shares and what is left
-over sum to it exactly. Runs inside another run are divided inside their parent's
-part and are never added to it. docs/adr/0007-shared-devices.md explains why.
+over sum to it exactly. What lies in another run is divided inside that one's part and is
+never added to it (``allocation_nesting``). docs/adr/0007-shared-devices.md explains why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Context, Decimal, localcontext
+from graphlib import TopologicalSorter
 from typing import Final, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from carbonlens.accounting import allocation_findings as findings
+from carbonlens.accounting.allocation_bills import (
+    Allocation,
+    BilledSlice,
+    Stretch,
+    bill_of,
+    by_name,
+)
 from carbonlens.accounting.allocation_bounds import exact
 from carbonlens.accounting.allocation_claims import WHOLES, Device, Entry, entries
 from carbonlens.accounting.allocation_contents import (
@@ -32,64 +39,17 @@ from carbonlens.accounting.allocation_contents import (
     work_alone,
 )
 from carbonlens.accounting.allocation_machines import one_machine, one_meter_each, one_name_each
+from carbonlens.accounting.allocation_nesting import nested
 from carbonlens.accounting.allocation_scaling import evidence_of, scaled
 from carbonlens.accounting.allocation_share import Share
-from carbonlens.accounting.allocation_sweep import Basis, Divided, Portion, divide
+from carbonlens.accounting.allocation_slices import Slice
+from carbonlens.accounting.allocation_sweep import Claim, Divided, Portion, divide
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Reading, Run
 
 _EXACT: Final = Context(prec=50)
 _ZERO: Final = Decimal(0)
 _NO_EVIDENCE: Final = Evidence(0.0, {}, None)
-
-
-class RunBill(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one run is billed.
-
-    Attributes:
-        root: Whether it counts in totals; other runs are inside their parent.
-        readings: The run's readings with their billed energy; widths scale with
-            it, and the error of dividing is not in them (it cancels in a total).
-        shares: One per reading and device that could be shared.
-    """
-
-    run_id: str
-    root: bool
-    readings: tuple[Reading, ...]
-    shares: tuple[Share, ...]
-
-
-class Stretch(msgspec.Struct, frozen=True, kw_only=True):
-    """A device over windows of root runs that hang together, where it was divided.
-
-    Attributes:
-        energy_j: The device's own energy; billed, unattributed and elsewhere sum to it.
-        measured_j: Sum of what the runs read.
-        unattributed_j: Idle, or the work of what no run recorded.
-        elsewhere_j: On other lines: what devices inside this one are billed, or idle
-            that lies in the energy of a device that holds this one.
-        run_ids: In time order.
-        held: What of ``elsewhere_j`` is billed as that of devices inside.
-    """
-
-    device: Device
-    start_us: int
-    end_us: int
-    energy_j: Decimal
-    measured_j: Decimal
-    unattributed_j: Decimal
-    basis: Basis
-    run_ids: tuple[str, ...]
-    elsewhere_j: Decimal = _ZERO
-    held: Held | None = None
-
-
-class Allocation(msgspec.Struct, frozen=True, kw_only=True):
-    """What every run is billed, and what devices drew besides."""
-
-    bills: Mapping[str, RunBill]
-    stretches: tuple[Stretch, ...]
-    findings: tuple[Finding, ...]
 
 
 class _Level(NamedTuple):
@@ -102,66 +62,88 @@ class _Level(NamedTuple):
     """Wholes that a run read by another meter too, and the run."""
 
 
-def allocate(runs: Sequence[Run]) -> Allocation:
+def allocate(
+    runs: Sequence[Run], heirs: Mapping[str, str] | None = None, machines: Mapping[str, str] | None = None
+) -> Allocation:
     """Return what each run is billed of the devices that it shared with others.
 
     Args:
         runs: Current records (none superseded), in any order; a run_id that
             stands twice counts once. Runs without host or times, readings of
             the work alone (no device) and divided ones are billed as measured.
+        heirs: Ids of corrected records to that of the record which counts: a run may
+            name the one as its parent. One correction is seen without.
+        machines: Hosts that are one machine, as of ``one_machine``; told by the runs when ``None``.
     """
     known = {r.run_id: r for r in reversed(runs)}
-    bills: dict[str, RunBill] = {}
-    stretches: list[Stretch] = []
-    unresolved: list[tuple[str, list[str]]] = []
+    machines = one_machine(known.values()) if machines is None else machines
     repeated: list[tuple[Device, str]] = []
-    machines = one_machine(known.values())
     with localcontext(_EXACT):
-        for parent, level in _levels(known):
-            found = _divide_level(level, bills.get(parent or ""), machines)
+        parts = _parts(known, nested(known, machines, heirs or {}))
+        names = {s.run.run_id: i for i, slices in parts.items() for s in slices}
+        billed: dict[str, BilledSlice] = {}
+        top = _Level({}, [], [], [])
+        for parent, level in _levels(parts):
+            above = [billed[s.run.run_id] for s in parts.get(parent or "", ())]
+            found = _divide_level([s.run for s in level], above, machines)
+            top = found if parent is None else top
             repeated += found.repeated
-            if parent is None:
-                stretches, unresolved = found.stretches, found.unresolved
-            for run in level:
-                bills[run.run_id] = _bill(run, found.shares.get(run.run_id, []), root=parent is None)
-    stretches.sort(key=lambda s: (s.device, s.start_us))
+            for part in level:
+                billed[part.run.run_id] = _billed(part, found.shares.get(part.run.run_id, []))
+        bills = {i: bill_of(known[i], [billed[s.run.run_id] for s in parts[i]]) for i in known}
+    stretches = sorted((by_name(s, names) for s in top.stretches), key=lambda s: (s.device, s.start_us))
     return Allocation(
-        bills={i: bills[i] for i in known if i in bills},
+        bills=bills,
         stretches=tuple(stretches),
         findings=(
             *_excesses(stretches),
             *_inside(stretches),
-            *(findings.whole_beside_parts(host, ids) for host, ids in unresolved),
-            *_repeats(repeated),
+            *(findings.whole_beside_parts(h, [names[i] for i in ids]) for h, ids in top.unresolved),
+            *_repeats([(device, names[i]) for device, i in repeated]),
         ),
     )
 
 
-def _levels(known: Mapping[str, Run]) -> Iterable[tuple[str | None, list[Run]]]:
-    """Yield the roots, then the children of each run, parents first."""
-    children: dict[str, list[Run]] = {}
-    roots: list[Run] = []
-    for run in known.values():
-        inside = run.parent_run_id is not None and run.parent_run_id in known
-        (children.setdefault(run.parent_run_id or "", []) if inside else roots).append(run)
-    reached = _below(roots, children)
-    # Records that name each other as parents are damaged; each then stands for itself.
-    circling = [r for i, r in known.items() if i not in reached]
-    yield None, [*roots, *circling]
-    for run_id in reached:
+def _parts(known: Mapping[str, Run], slices: Mapping[str, Sequence[Slice]]) -> dict[str, list[Slice]]:
+    """Return the slices of each run under ids of their own; most runs are one."""
+    found: dict[str, list[Slice]] = {}
+    for run_id, run in known.items():
+        mine = slices.get(run_id) or (Slice(run, tuple(range(len(run.energy))), ()),)
+        named = [run_id] if len(mine) == 1 else _names(run_id, len(mine), known)
+        found[run_id] = [
+            s if s.run.run_id == name else s._replace(run=replace(s.run, run_id=name))
+            for s, name in zip(mine, named, strict=True)
+        ]
+    return found
+
+
+def _names(run_id: str, count: int, known: Mapping[str, Run]) -> list[str]:
+    stem = run_id
+    while any(f"{stem} (part {k})" in known for k in range(count)):
+        stem += " "
+    return [f"{stem} (part {k})" for k in range(count)]
+
+
+def _levels(parts: Mapping[str, Sequence[Slice]]) -> Iterable[tuple[str | None, list[Slice]]]:
+    """Yield what counts itself, then what lies in each run, parents first."""
+    children: dict[str, list[Slice]] = {}
+    roots: list[Slice] = []
+    graph: dict[str, set[str]] = {}
+    for run_id, slices in parts.items():
+        for one in slices:
+            if one.inside:
+                children.setdefault(one.inside[0], []).append(one)
+                graph.setdefault(run_id, set()).add(one.inside[0])
+            else:
+                roots.append(one)
+    yield None, roots
+    for run_id in TopologicalSorter(graph).static_order():
         if run_id in children:
             yield run_id, children[run_id]
 
 
-def _below(roots: Iterable[Run], children: Mapping[str, list[Run]]) -> dict[str, None]:
-    order = [r.run_id for r in roots]
-    for run_id in order:  # grows while it is walked
-        order += [r.run_id for r in children.get(run_id, ())]
-    return dict.fromkeys(order)
-
-
-def _divide_level(level: Sequence[Run], parent: RunBill | None, machines: Mapping[str, str]) -> _Level:
-    """Divide the devices of runs of one parent."""
+def _divide_level(level: Sequence[Run], above: Sequence[BilledSlice], machines: Mapping[str, str]) -> _Level:
+    """Divide the devices of runs inside one run, of which ``above`` are the slices."""
     by_host: dict[str, list[Entry]] = {}
     for run in level:
         host = machines.get(run.host_id or "", run.host_id or "")
@@ -169,11 +151,11 @@ def _divide_level(level: Sequence[Run], parent: RunBill | None, machines: Mappin
             by_host.setdefault(host, []).append(entry)
     found = _Level({}, [], [], [])
     for host in sorted(by_host):
-        _divide_host(by_host[host], parent, found)
+        _divide_host(by_host[host], above, found)
     return found
 
 
-def _divide_host(mine: Sequence[Entry], parent: RunBill | None, found: _Level) -> None:
+def _divide_host(mine: Sequence[Entry], above: Sequence[BilledSlice], found: _Level) -> None:
     """Divide the devices of one host, those that lie inside others first."""
     mine, others = one_meter_each(mine)
     mine = one_name_each(mine)
@@ -202,7 +184,7 @@ def _divide_host(mine: Sequence[Entry], parent: RunBill | None, found: _Level) -
             if len(part.claims) > 1 or part.unattributed_j or part.held_j:
                 found.stretches.append(_stretch(device, part, moved, held))
             for claim, share in zip(part.claims, shares, strict=True):
-                found.shares.setdefault(claim.run_id, []).append(_within(share, parent))
+                found.shares.setdefault(claim.run_id, []).append(_within(share, claim, above))
     if wholes is not None and wholes.unresolved:
         found.unresolved.append((mine[0].run.host_id or "", list(wholes.unresolved)))
     for entry in others:
@@ -270,9 +252,18 @@ def _nothing_of(device: Device, entry: Entry) -> Share:
     return _share(device, entry, nothing, None)
 
 
-def _within(share: Share, parent: RunBill | None) -> Share:
+def _within(share: Share, claim: Claim, parent: Sequence[BilledSlice]) -> Share:
     """Return the share of a run inside another: its parent's part of the device is all there is."""
-    above = None if parent is None else next((s for s in parent.shares if s.device == share.device), None)
+    middle = (claim.start_us + claim.end_us) // 2
+    above = next(
+        (
+            s
+            for part in sorted(parent, key=lambda p: not _goes_on(p.run, middle))
+            for s in part.shares
+            if s.device == share.device
+        ),
+        None,
+    )
     if above is None or above.billed_j == above.measured_j or not above.measured_j:
         return share
     kept = above.billed_j / above.measured_j
@@ -293,6 +284,10 @@ def _within(share: Share, parent: RunBill | None) -> Share:
     )
 
 
+def _goes_on(run: Run, at_us: int) -> bool:
+    return (run.start_us or 0) <= at_us < (run.end_us or at_us + 1)
+
+
 def _stretch(device: Device, part: Divided, moved: Decimal, held: Held | None) -> Stretch:
     bases = [p.basis for p in part.portions]
     return Stretch(
@@ -310,13 +305,14 @@ def _stretch(device: Device, part: Divided, moved: Decimal, held: Held | None) -
     )
 
 
-def _bill(run: Run, shares: Sequence[Share], *, root: bool) -> RunBill:
-    readings = list(run.energy)
+def _billed(part: Slice, shares: Sequence[Share]) -> BilledSlice:
+    readings = list(part.run.energy)
     moved = dict.fromkeys(s.reading for s in shares if s.billed_j != s.measured_j)
     for place in moved:
         mine = [s for s in shares if s.reading == place]
         readings[place] = scaled(readings[place], mine, sum((s.billed_j for s in mine), _ZERO))
-    return RunBill(run_id=run.run_id, root=root, readings=tuple(readings), shares=tuple(shares))
+    run = replace(part.run, energy=tuple(readings)) if moved else part.run
+    return BilledSlice(run=run, places=part.places, inside=part.inside, shares=tuple(shares))
 
 
 def _excesses(stretches: Sequence[Stretch]) -> list[Finding]:

@@ -64,7 +64,7 @@ def entries(run: Run, machine: str | None = None) -> Iterable[Entry]:
         return
     for place, reading in enumerate(run.energy):
         energy = reading.energy_j
-        if energy is None or not _is_storable(energy):
+        if energy is None or not is_storable(energy):
             continue
         devices: tuple[str, ...] = () if reading.divided else tuple(dict.fromkeys(reading.devices))
         named = bool(devices) or reading.component == "wall"
@@ -75,16 +75,16 @@ def entries(run: Run, machine: str | None = None) -> Iterable[Entry]:
             name = f"process {run.process} ({reading.boundary or 'no boundary stated'})"
             process = Device(host, reading.component, name)
             # Each window holds the CPU seconds of the whole process: they divide nothing.
-            yield Entry(process, run, place, True, replace(_claim(run, reading, energy), cpu_per_us=None))
+            yield Entry(process, run, place, True, replace(claim_of(run, reading, energy), cpu_per_us=None))
             continue
         if not devices:
-            yield Entry(None, run, place, False, _claim(run, reading, energy))
+            yield Entry(None, run, place, False, claim_of(run, reading, energy))
             continue
         # A reading of several devices does not tell them apart: equal parts.
         parts = [energy] if len(devices) == 1 else apportion([energy / len(devices)] * len(devices), energy)
         for device, part in zip(devices, parts, strict=True):
             yield Entry(
-                Device(host, reading.component, device), run, place, named, _claim(run, reading, part)
+                Device(host, reading.component, device), run, place, named, claim_of(run, reading, part)
             )
 
 
@@ -92,7 +92,14 @@ def _is_of_process(reading: Reading) -> bool:
     return reading.component in _BY_CPU_TIME
 
 
-def _claim(run: Run, reading: Reading, energy: Decimal) -> Claim:
+def claim_of(run: Run, reading: Reading, energy: Decimal) -> Claim:
+    """Return a claim of some of a reading's energy, over the run's window.
+
+    Args:
+        run: With both times.
+        reading: One of its own.
+        energy: What is claimed, in joules.
+    """
     hours = run.energy_by_hour
     return Claim(
         run_id=run.run_id,
@@ -111,8 +118,8 @@ def _claim(run: Run, reading: Reading, energy: Decimal) -> Claim:
     )
 
 
-def _is_storable(energy: Decimal) -> bool:
-    """Whether the joules are a number that a ledger can hold; damaged ones are left as they are."""
+def is_storable(energy: Decimal) -> bool:
+    """Tell whether joules are a number that a ledger can hold; damaged ones are left as they are."""
     return energy.is_finite() and 0 <= energy < _LARGEST
 
 

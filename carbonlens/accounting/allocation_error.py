@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from carbonlens.accounting.allocation import Allocation
+from carbonlens.accounting.allocation_bills import Allocation, BilledSlice
 from carbonlens.accounting.allocation_share import Share
 from carbonlens.domain.estimate import worst_grade
 from carbonlens.domain.grades import DATASHEET_FACTOR_95, MODEL_FACTOR_95
@@ -36,6 +36,20 @@ def billed_run(run: Run, allocation: Allocation) -> Run:
         if reading is not run.energy[place]:
             energy[place] = _widened(reading, mine, f"allocation:{run.run_id}")
     return replace(run, energy=tuple(energy))
+
+
+def billed_slice(part: BilledSlice) -> Run:
+    """Return a part of a run with what it is billed, and the error of dividing.
+
+    Args:
+        part: Of a run's bill.
+    """
+    energy = list(part.run.energy)
+    for place, reading in enumerate(energy):
+        mine = [s for s in part.shares if s.reading == place]
+        if any(s.billed_j != s.measured_j for s in mine):
+            energy[place] = _widened(reading, mine, f"allocation:{part.run.run_id}")
+    return replace(part.run, energy=tuple(energy))
 
 
 def _widened(reading: Reading, shares: Sequence[Share], source: str) -> Reading:

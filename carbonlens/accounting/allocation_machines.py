@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -18,7 +18,8 @@ from carbonlens.accounting.allocation_bounds import apportion
 from carbonlens.accounting.allocation_claims import WHOLES, Device, Entry
 from carbonlens.domain.run import Run
 
-_UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+UUID_PATTERN: Final = "GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_UUID: Final = re.compile(UUID_PATTERN, re.IGNORECASE)
 """NVIDIA's id of a board. Names such as ``0`` or ``package-0`` are on every machine."""
 
 _NO_GRADE: Final = "Z"
@@ -27,20 +28,47 @@ _BY_ID: Final = ""
 """Stands for the methods by which modules with ids of their own are read."""
 
 
-def one_machine(runs: Iterable[Run]) -> Mapping[str, str]:
+class Seen(NamedTuple):
+    """A device whose id no other has, as a host saw it over a window."""
+
+    device: str
+    start_us: int
+    end_us: int
+    host_id: str
+
+
+def one_machine(runs: Iterable[Run]) -> dict[str, str]:
     """Return under which id to divide the devices of a host; its own where it is not named.
 
     Args:
         runs: All runs that are divided together.
     """
-    seen: dict[str, list[tuple[int, int, str]]] = {}
-    for run in runs:
-        if run.host_id is None or run.start_us is None or run.end_us is None or run.end_us <= run.start_us:
-            continue
-        for device in {d for r in run.energy for d in r.devices if is_unique(d)}:
-            seen.setdefault(device, []).append((run.start_us, run.end_us, run.host_id))
+    return joined_hosts(s for run in runs for s in seen_by(run))
+
+
+def seen_by(run: Run) -> list[Seen]:
+    """Return the devices that a run read and that no other machine has.
+
+    Args:
+        run: Without host or times it tells nothing.
+    """
+    if run.host_id is None or run.start_us is None or run.end_us is None or run.end_us <= run.start_us:
+        return []
+    devices = dict.fromkeys(d for r in run.energy for d in r.devices if is_unique(d))
+    return [Seen(d, run.start_us, run.end_us, run.host_id) for d in devices]
+
+
+def joined_hosts(seen: Iterable[Seen]) -> dict[str, str]:
+    """Return hosts that are one machine, each to the id of the first: they saw one device at one time.
+
+    Args:
+        seen: In any order.
+    """
+    by_device: dict[str, list[tuple[int, int, str]]] = {}
+    for one in seen:
+        by_device.setdefault(one.device, []).append((one.start_us, one.end_us, one.host_id))
     found: dict[str, str] = {}
-    for windows in seen.values():
+    for windows in by_device.values():
         if len({host for _, _, host in windows}) > 1:
             _join(windows, found)
     return {host: _first(found, host) for host in found}

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from carbonlens.accounting.allocation import Allocation, Stretch
+from carbonlens.accounting.allocation_bills import Allocation, RunBill, Stretch, readings_of
 from carbonlens.domain.estimate import Estimate, add, unknown
 from carbonlens.domain.run import Reading, Run
 from carbonlens.domain.units import Boundary
@@ -34,7 +34,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """What a selection of runs adds up to.
 
     Attributes:
-        runs: Number of runs that count: those not inside another of the selection.
+        runs: Number of runs that count: those that have a part in no other of the selection.
         nested: Number of runs inside them.
         parts: One per boundary; figures of different boundaries are not summed.
         unknown: Ids of runs that count and whose energy nobody knows.
@@ -68,8 +68,9 @@ def totals(runs: Sequence[Run], allocation: Allocation, chosen: Collection[str] 
     known = {r.run_id: r for r in runs}
     selected = [r for r in known.values() if chosen is None or r.run_id in chosen]
     ids = {r.run_id for r in selected}
-    tops = [r for r in selected if not _is_inside(r, known, ids, allocation)]
-    billed = {r.run_id: replace(r, energy=allocation.bills[r.run_id].readings) for r in tops}
+    billed = {
+        r.run_id: own for r in selected if (own := _own(r, allocation.bills[r.run_id], ids)) is not None
+    }
     energies = {i: r.total_energy for i, r in billed.items()}
     silent = [r for i, r in billed.items() if energies[i].value is None]
     boundaries = dict.fromkeys(r.boundary for i, r in billed.items() if energies[i].value is not None)
@@ -90,21 +91,21 @@ def totals(runs: Sequence[Run], allocation: Allocation, chosen: Collection[str] 
             )
         )
     return Totals(
-        runs=len(tops),
-        nested=len(selected) - len(tops),
+        runs=len(billed),
+        nested=len(selected) - len(billed),
         parts=tuple(parts),
         unknown=tuple(r.run_id for r in silent),
     )
 
 
-def _is_inside(run: Run, known: Mapping[str, Run], ids: Collection[str], allocation: Allocation) -> bool:
-    """Return whether a run that encloses this one is itself selected."""
-    at = run
-    while not allocation.bills[at.run_id].root and at.parent_run_id is not None:
-        if at.parent_run_id in ids:
-            return True
-        at = known[at.parent_run_id]
-    return False
+def _own(run: Run, bill: RunBill, ids: Collection[str]) -> Run | None:
+    """Return a run with what it is billed beside the selected runs that it lies in; ``None`` of nothing."""
+    if not bill.slices:
+        return replace(run, energy=bill.readings)
+    own = [p for p in bill.slices if not any(i in ids for i in p.inside)]
+    if not own:
+        return None
+    return replace(run, energy=bill.readings if len(own) == len(bill.slices) else readings_of(run, own))
 
 
 def _idle(

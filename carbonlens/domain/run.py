@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.domain.allowance import Allowance
 from carbonlens.domain.artefact import Artefact
 from carbonlens.domain.estimate import Estimate, add, unknown
 from carbonlens.domain.execution import ProviderTime
@@ -201,6 +202,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         machine_id: Hash of the machine id alone: the same after a reboot.
         process: Pseudonym of the process whose own time and memory the readings without
             devices are of; ``None`` where nobody says.
+        ancestors: Pseudonyms of the processes that ``process`` descends from, its parent first;
+            those of other containers are not among them. ``None`` where nobody says.
+        allowance: CPUs and memory that the work could use as it began; ``None`` where nobody says.
         step: Name of the step the run measures; ``None`` outside a study.
         on: The optimizations that were on; ``None`` when not stated.
         repeat: Number of the round, from 1.
@@ -276,6 +280,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     artefacts: tuple[Artefact, ...] = ()
     execution: tuple[ProviderTime, ...] = ()
     process: str | None = None
+    ancestors: tuple[str, ...] | None = None
+    allowance: Allowance | None = None
 
     @property
     def total_energy(self) -> Estimate:

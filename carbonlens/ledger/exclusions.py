@@ -11,11 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.ledger import redaction
 from carbonlens.ledger.footers import Footer
 from carbonlens.ledger.parquet import quoted
-from carbonlens.ledger.records import Stored, current, decode, superseded_ids, unique
+from carbonlens.ledger.records import Stored, current, decode, heirs, superseded_ids, unique
 from carbonlens.ledger.schema import VERSION
 
 if TYPE_CHECKING:
@@ -62,10 +63,10 @@ def superseded(
     footers: Sequence[Footer],
     loose: Sequence[Stored],
     elsewhere: Callable[[Collection[str]], Sequence[Stored]],
-) -> tuple[list[Stored], dict[str, str | None], list[Finding]]:
+) -> tuple[list[Stored], dict[str, Run], list[Finding]]:
     """Return the records that a later one corrects, wherever either lies.
 
-    Also returned are the ids that corrections name, to the parent each correction names.
+    Also returned are the ids that corrections name, each to the record that counts in its place.
 
     Args:
         connection: An open DuckDB.
@@ -78,17 +79,28 @@ def superseded(
     links += _records(connection, [f for f in footers if f.corrects], "supersedes IS NOT NULL")
     if not links:
         return [], {}, []
-    heirs = {name: r.run.parent_run_id for r in links for name in superseded_ids(r.run)}
-    wanted = set(heirs)
+    wanted = {name for r in links for name in superseded_ids(r.run)}
     targets = [r for r in loose if r.run.run_id in wanted]
     holding = [f for f in footers if f.may_hold(min(wanted), max(wanted))]
     targets += _records(connection, holding, f"run_id IN ({_listed(wanted)})")
     targets += elsewhere(wanted - {r.run.run_id for r in targets})
     involved = {(r.file, r.key): r for r in (*links, *targets)}
     once, _ = unique(involved.values())
-    kept, findings = current([r.run for r in once])
+    runs = [r.run for r in once]
+    kept, findings = current(runs)
     counts = {(run.study, run.run_id) for run in kept}
-    return [r for r in involved.values() if r.key not in counts], heirs, list(findings)
+    return [r for r in involved.values() if r.key not in counts], _in_place(runs, links), list(findings)
+
+
+def _in_place(runs: Sequence[Run], links: Sequence[Stored]) -> dict[str, Run]:
+    """Return each id that a correction names, held or not, and the record that counts in its place."""
+    by_id = {run.run_id: run for run in runs}
+    last = heirs(runs)
+    found = {name: by_id[heir] for name, heir in last.items()}
+    for link in links:
+        heir = by_id[last.get(link.run.run_id, link.run.run_id)]
+        found |= {name: heir for name in superseded_ids(link.run) if name not in found}
+    return found
 
 
 def duplicates(

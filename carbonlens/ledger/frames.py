@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +20,7 @@ from carbonlens.errors import MissingExtraError, RecordError
 from carbonlens.ledger import calendar as calendars
 from carbonlens.ledger import (
     exclusions,
+    fetching,
     footers,
     holdings,
     live,
@@ -71,6 +71,7 @@ class View:
         self.period = period
         self.findings: list[Finding] = []
         self.undated = 0
+        self._touched: tuple[footers.Footer, ...] = ()
         self.connection: DuckDBPyConnection = parquet.connect()
         try:
             import narwhals  # noqa: F401 - only to say at once that it is missing
@@ -101,16 +102,25 @@ class View:
         self.connection.close()
 
     def rows(self, frame: nw.LazyFrame[Any]) -> list[dict[str, Any]]:
-        """Run a query and return its rows; decimals stay exact."""
+        """Run a query and return its rows; decimals stay exact.
+
+        Raises:
+            RecordError: If a file went away since the view was opened, or is damaged.
+        """
+        return fetching.rows(frame.to_native(), self._files, self.ledger)
+
+    def fetch(self, frame: nw.LazyFrame[Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Run a query and return its columns' names, and its rows as DuckDB gives them.
+
+        Raises:
+            RecordError: As of ``rows``.
+        """
         relation = frame.to_native()
-        names = relation.columns
-        exact = [str(kind).startswith("DECIMAL") for kind in relation.types]
-        # As texts: DuckDB takes three times as long to make decimals of them itself.
-        told = (_as_text(n) if is_exact else _name(n) for n, is_exact in zip(names, exact, strict=True))
-        rows = relation.project(", ".join(told)).fetchall()
-        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
-        columns = [_decimals(c) if is_exact else c for c, is_exact in zip(columns, exact, strict=False)]
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        return relation.columns, fetching.fetch(relation, self._files, self.ledger)
+
+    @property
+    def _files(self) -> list[Path]:
+        return [footer.file for footer in self._touched]
 
     def table(
         self, columns: Mapping[str, str], rows: Iterable[object], name: str = "given"
@@ -124,6 +134,11 @@ class View:
         """
         self._load(name, columns, rows)
         return _frame(self.connection.table(name))
+
+    def records(self, run_ids: Collection[str]) -> list[Stored]:
+        """Return the records of some runs that count, from the files that may hold a part of the period."""
+        loose = [r for r in self._loose if r.run.run_id in run_ids]
+        return [*loose, *exclusions.records_where(self.connection, self._touched, "run_id", run_ids)]
 
     def frame(self, query: str) -> nw.LazyFrame[Any]:
         """Return what DuckDB reads by an SQL query of our own as a frame."""
@@ -153,6 +168,8 @@ class View:
 
     def _try_to_open(self) -> None:
         """Open, again where another host's compaction or redaction took a file away meanwhile."""
+        import duckdb
+
         for _ in range(_ATTEMPTS):
             # Before the months are listed: compaction writes a month, then removes its files.
             listed, self.findings = live.listing(self.ledger)
@@ -166,6 +183,10 @@ class View:
                 self.findings += said
                 self._open([f for f in found if f.version is not None], [*old, *loose], listed, undated)
             except FileNotFoundError:
+                continue
+            except duckdb.Error as error:
+                if all(file.exists() for file in whole):
+                    raise fetching.unread(error, whole, self.ledger) from error
                 continue
             if all(file.exists() for file in whole):
                 return
@@ -195,12 +216,14 @@ class View:
         corrected = {r.key for r in gone}
         self._load("left_out", exclusions.COLUMNS, (e._asdict() for e in sorted({*left, *doubles})))
         rest = [r for r in kept if r.key not in corrected and r.key not in known]
+        self._touched, self._loose = tuple(touched), tuple(rest)
         self._load("loose", _COLUMNS, _loose_rows(rest))
         self._unite(touched, bool(left or doubles))
         replaced = {r.run.run_id for r in gone}
         self.undated = sum(f.stem not in replaced for f in undated)
         self._count_undated(every, rest)
-        self._find_orphans(every, [*kept, *gone], heirs, listed)
+        self._heirs = heirs
+        self._find_orphans(every, [*kept, *gone], listed)
         self._divide(every, touched, rest, {*left, *doubles}, corrected, listed)
 
     def _divide(
@@ -237,6 +260,8 @@ class View:
                 orphans=self.orphans,
                 period=self.period,
                 more_live=more_live,
+                live_runs=self._live_runs,
+                heirs=self._heirs,
             )
         )
         if not found.billed:
@@ -246,7 +271,9 @@ class View:
         out = {*left, *(exclusions.excluded(r) for r in found.measured)}
         self._load("left_out", exclusions.COLUMNS, (e._asdict() for e in sorted(out)))
         loose = [*(r for r in rest if r.key not in replaced), *found.billed]
-        self._load("loose", _COLUMNS, _loose_rows(loose))
+        self._loose = tuple(loose)
+        rows = [*_loose_rows(loose), *_loose_rows(found.beside, is_first=False)]
+        self._load("loose", _COLUMNS, rows)
         self._unite(touched, some_left_out=True)
 
     def _folded(self, every: Sequence[footers.Footer], ids: Sequence[str]) -> set[tuple[str, str]]:
@@ -298,7 +325,6 @@ class View:
         self,
         every: Sequence[footers.Footer],
         read: Sequence[Stored],
-        heirs: dict[str, str | None],
         listed: Mapping[str, Sequence[Path]],
     ) -> None:
         self.orphans: list[str] = []
@@ -314,7 +340,8 @@ class View:
         above = self.counting.filter(inside).select("run_id", "parent_run_id").unique()
         above = above.join(parents, on="run_id", how="semi")
         # A corrected parent is still there, as its correction.
-        here = {r.run.run_id: r.run.parent_run_id for r in read} | heirs
+        again = {i: run.parent_run_id for i, run in self._heirs.items()}
+        here = {r.run.run_id: r.run.parent_run_id for r in read} | again
 
         def look_up(ids: Collection[str]) -> dict[str, str | None]:
             found = {i: here[i] for i in ids if i in here}
@@ -326,23 +353,9 @@ class View:
 
         named = {r["run_id"]: r["parent_run_id"] for r in self.rows(above)}
         ids = {*(r["run_id"] for r in missing), *named}
-        found = nesting.nesting(ids, named | {i: heirs[i] for i in ids if i in heirs}, look_up)
+        found = nesting.nesting(ids, named | {i: again[i] for i in ids if i in again}, look_up)
         self.findings += found.findings
         self.orphans = sorted(found.missing | found.circling)
-
-
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
-
-
-def _as_text(column: str) -> str:
-    return f"{_name(column)}::VARCHAR AS {_name(column)}"
-
-
-def _decimals(texts: Sequence[str | None]) -> Sequence[Decimal | None]:
-    if None not in texts:
-        return list(map(Decimal, texts))  # type: ignore[arg-type]  # none of them is None
-    return [None if text is None else Decimal(text) for text in texts]
 
 
 def _frame(relation: DuckDBPyRelation) -> nw.LazyFrame[Any]:
@@ -363,7 +376,9 @@ def that_count(every: nw.LazyFrame[Any], left_out: nw.LazyFrame[Any] | None) -> 
     return keyed.join(left_out, on=["file", "study_key", "run_id"], how="anti").drop("study_key")
 
 
-def _loose_rows(records: Iterable[Stored]) -> Iterable[schema.Row]:
-    for row in schema.rows_of(records):
-        # The text is there already, as the record it was read from.
-        yield msgspec.structs.replace(row, record=None)
+def _loose_rows(records: Iterable[Stored], *, is_first: bool = True) -> Iterable[schema.Row]:
+    """Yield the rows of records that all count; of further parts of a run none is the first."""
+    for record in records:
+        for row in schema.rows(record, is_first=is_first):
+            # The text is there already, as the record it was read from.
+            yield msgspec.structs.replace(row, record=None)

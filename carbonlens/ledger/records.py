@@ -20,6 +20,7 @@ from carbonlens.domain.limits import misfit
 from carbonlens.domain.run import SCHEMA_VERSION, Run
 from carbonlens.errors import RecordError
 from carbonlens.ledger import migration
+from carbonlens.ledger.oddities import hours_fit
 from carbonlens.ledger.regular_file import read_regular
 
 _DECODER: Final = json_decoder(Run)
@@ -123,7 +124,10 @@ def read_files(files: Iterable[Path]) -> tuple[list[Stored], list[Finding]]:
         try:
             stored = read_file(file)
         except FileNotFoundError:
-            # Compaction on another host took it meanwhile; it lies in a month now.
+            if file.is_symlink():
+                text = "record is left out: it is a link to a file that is not there"
+                findings.append(_left_out("CL506", text, file, "restore what it names, or remove the link"))
+            # Else compaction on another host took it meanwhile; it lies in a month now.
             continue
         except migration.NewerSchemaError as error:
             findings.append(_left_out("CL502", f"{error.what}; it is left out", file, error.mend))
@@ -160,13 +164,16 @@ def misfitting(stored: Stored) -> Finding | None:
 
 
 def refuse_misfits(runs: Sequence[Run]) -> None:
-    """Refuse what no sum can hold; one such record would stop every query.
+    """Refuse what no sum can hold, and energy that no period of the run's own times would hold.
 
     Raises:
-        RecordError: If a figure is no finite number, or larger than a column takes.
+        RecordError: If a figure is no finite number, negative where it cannot be, or larger than a
+            column takes, or hours do not fit the run's times and energy.
     """
     for run in runs:
         reason = misfit(run)
+        if reason is None and not hours_fit(run):
+            reason = "its hours do not lie inside its times, or do not sum to its energy"
         if reason is not None:
             raise RecordError(
                 f"the record cannot be kept: {reason}", where=run.run_id, mend="check the figure and its unit"
@@ -211,6 +218,19 @@ def current(runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Finding, ...]]:
         elif not leaves:
             findings.append(_circular(family.runs, last))
     return tuple(r for r in runs if id(r) not in gone), tuple(findings)
+
+
+def heirs(runs: Sequence[Run]) -> dict[str, str]:
+    """Return the ids of corrected records, each to that of the record which counts in its place.
+
+    Args:
+        runs: All records of a ledger, each once.
+    """
+    found: dict[str, str] = {}
+    for family in families(runs):
+        last = max(family.leaves or family.runs, key=written_ms)
+        found |= {r.run_id: last.run_id for r in family.runs if r is not last}
+    return found
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from typing import Final, Literal
 import msgspec
 
 from carbonlens.domain.decoding import convert
-from carbonlens.domain.limits import misfit
+from carbonlens.domain.limits import oversize
 from carbonlens.domain.run import Reading, Run
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import RecordError
@@ -174,12 +174,13 @@ def rows_of(records: Iterable[Stored], *, version: int = VERSION) -> Iterator[Ro
         met.add(record.key)
 
 
-def rows(stored: Stored, *, counts: bool = True, version: int = VERSION) -> list[Row]:
+def rows(stored: Stored, *, counts: bool = True, is_first: bool = True, version: int = VERSION) -> list[Row]:
     """Return the rows of one record, at least one.
 
     Args:
         stored: The record and its text.
         counts: False where the same file holds the run before.
+        is_first: False for a further part of a run, which does not count as one.
         version: Of the columns.
 
     Raises:
@@ -196,8 +197,9 @@ def rows(stored: Stored, *, counts: bool = True, version: int = VERSION) -> list
     whole = _whole(run) | {"record": stored.text.decode()}
     made = []
     for place, part in enumerate(parts):
-        of_run = whole if place == 0 else {}
-        place_of = {"part": place, "is_first": place == 0, "month_utc": _month_number(part["hour_utc"])}
+        is_top = is_first and place == 0
+        of_run = whole if is_top else {}
+        place_of = {"part": place, "is_first": is_top, "month_utc": _month_number(part["hour_utc"])}
         made.append(convert({**labels, **of_run, **part, **place_of}, Row))
     return made
 
@@ -220,6 +222,12 @@ def tag_text(tags: Mapping[str, str]) -> str | None:
         return None
     pairs = (f"{escaped(key)}={escaped(value)}" for key, value in sorted(tags.items()))
     return f"{_SEPARATOR}{_SEPARATOR.join(pairs)}{_SEPARATOR}"
+
+
+def tags_of(text: str | None) -> dict[str, str]:
+    """Return the tags that ``tag_text`` was given."""
+    pairs = (pair.partition("=") for pair in (text or "").split(_SEPARATOR) if pair)
+    return {unescaped(key): unescaped(value) for key, _, value in pairs}
 
 
 def escaped(text: str) -> str:
@@ -339,7 +347,7 @@ def _sigma(value: float) -> Decimal:
 
 
 def _check_range(run: Run) -> None:
-    reason = misfit(run)
+    reason = oversize(run)
     if reason is not None:
         raise RecordError(
             f"run {run.run_id} fits no column: {reason}",

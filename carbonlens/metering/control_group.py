@@ -1,4 +1,4 @@
-"""The control group this process runs in, and the CPU time it has counted (cgroups(7)).
+"""The control groups this process runs in, and the CPU time they have counted (cgroups(7)).
 
 A group counts every process that was ever in it, also one that nobody waited for. It is
 looked for where the kernel says that it is mounted: ``/proc/self/cgroup`` names it, and
@@ -9,7 +9,7 @@ The root of the whole tree is the machine, and none of our business.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -17,8 +17,13 @@ from typing import Final, NamedTuple
 _ROOT: Final = Path("/")
 _US: Final = 1e-6
 _NS: Final = 1e-9
-_V2: Final = "cgroup2"
+V2: Final = "cgroup2"
+"""Name of the hierarchy of version 2 among ``branches``; others bear that of their controller."""
+
 _ACCOUNT: Final = "cpuacct"
+_ASKED: Final = frozenset({_ACCOUNT, "cpu", "cpuset", "memory"})
+"""Controllers of version 1 that anybody here asks for."""
+
 _MOST_FOLDERS: Final = 64
 """A group with more groups inside is a whole machine's, or near it."""
 
@@ -63,6 +68,27 @@ class ControlGroup(NamedTuple):
         return frozenset(found)
 
 
+class Branch(NamedTuple):
+    """This process's group in one hierarchy, and the groups above it as far as they can be seen.
+
+    Attributes:
+        folder: Where the files of its own group are.
+        top: Where those of the uppermost visible group are: a container's own, or the root.
+    """
+
+    folder: Path
+    top: Path
+
+    def upward(self) -> Iterator[Path]:
+        """Yield the folder of each group from its own to the top."""
+        yield self.folder
+        if self.folder != self.top:
+            for above in self.folder.parents:
+                yield above
+                if above == self.top:
+                    break
+
+
 def this_group(root: Path = _ROOT) -> ControlGroup | None:
     """Return the group whose CPU time this process counts to; ``None`` where it is the root.
 
@@ -72,22 +98,52 @@ def this_group(root: Path = _ROOT) -> ControlGroup | None:
         root: The file system.
     """
     try:
-        return _group(root, (root / "proc" / "self" / "cgroup").read_text("utf-8", "replace"))
+        return _group(root, _told(root))
     except OSError:
         return None
 
 
+def branches(root: Path = _ROOT) -> Mapping[str, Branch]:
+    """Return where this process's groups are, by hierarchy: ``cgroup2``, else a controller's name.
+
+    A hierarchy is left out where the group lies outside of what is mounted here.
+
+    Args:
+        root: The file system.
+
+    Raises:
+        OSError: If the kernel does not tell the groups.
+    """
+    return _branches(root, _told(root))
+
+
+def _told(root: Path) -> str:
+    return (root / "proc" / "self" / "cgroup").read_text("utf-8", "replace")
+
+
 @lru_cache(maxsize=8)
 def _group(root: Path, told: str) -> ControlGroup | None:
-    """Return the group for what ``/proc/self/cgroup`` tells; where it is mounted does not change."""
-    paths = _paths(told)
-    for kind, version in ((_V2, 2), (_ACCOUNT, 1)):
-        folder = _folder(root, kind, paths.get(kind)) if kind in paths else None
-        if folder is not None and not _is_root(folder, version):
-            group = ControlGroup(folder, version)
+    found = _branches(root, told)
+    for kind, version in ((V2, 2), (_ACCOUNT, 1)):
+        branch = found.get(kind)
+        if branch is not None and not _is_root(branch.folder, version):
+            group = ControlGroup(branch.folder, version)
             if group.used_s() is not None:
                 return group
     return None
+
+
+@lru_cache(maxsize=8)
+def _branches(root: Path, told: str) -> Mapping[str, Branch]:
+    """Return the branches for what ``/proc/self/cgroup`` tells; where they are mounted does not change."""
+    mounts = list(_mounts(root))
+    found: dict[str, Branch] = {}
+    for name, path in _paths(told).items():
+        places = [(place, top) for names, place, top in mounts if name in names]
+        branch = _branch(root, path, places)
+        if branch is not None:
+            found[name] = branch
+    return found
 
 
 def _paths(told: str) -> dict[str, str]:
@@ -96,29 +152,37 @@ def _paths(told: str) -> dict[str, str]:
     for line in told.splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
-        if number == "0" and not controllers:
-            found[_V2] = path
-        elif _ACCOUNT in controllers.split(","):
-            found[_ACCOUNT] = path
+        if controllers:
+            found.update(dict.fromkeys(_ASKED.intersection(controllers.split(",")), path))
+        elif number == "0":
+            found[V2] = path
     return found
 
 
-def _folder(root: Path, kind: str, path: str | None) -> Path | None:
+def _branch(root: Path, path: str, places: list[tuple[str, str]]) -> Branch | None:
     """Return where a group's files are, should it lie in the part of the tree that is mounted here."""
-    for place, top in _mounts(root, kind):
+    for place, top in places:
         # "/.." is a group above the part that can be seen from here.
-        if path is None or ".." in Path(path).parts or ".." in Path(top).parts:
+        if ".." in Path(path).parts or ".." in Path(top).parts:
             continue
         if top in {"/", path} or path.startswith(f"{top}/"):
             inside = path if top == "/" else path[len(top) :]
-            folder = root / place.lstrip("/") / inside.strip("/")
-            if folder.is_dir():
-                return folder
+            mounted = root / place.lstrip("/")
+            folder = mounted / inside.strip("/")
+            if _is_there(folder):
+                return Branch(folder, mounted)
     return None
 
 
-def _mounts(root: Path, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield where a hierarchy is mounted and which group is at the top there (proc(5), mountinfo)."""
+def _is_there(folder: Path) -> bool:
+    try:
+        return folder.is_dir()
+    except PermissionError:
+        return True  # what it says cannot be read, which is told where it is asked
+
+
+def _mounts(root: Path) -> Iterator[tuple[frozenset[str], str, str]]:
+    """Yield a mount's hierarchies, its place, and which group is at the top there (proc(5), mountinfo)."""
     try:
         lines = (root / "proc" / "self" / "mountinfo").read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -127,11 +191,9 @@ def _mounts(root: Path, kind: str) -> Iterator[tuple[str, str]]:
         # ID parent major:minor root mount options [optional ...] - type source options
         before, _, after = line.partition(" - ")
         fields, said = before.split(" "), after.split(" ")
-        if len(fields) < 5 or len(said) < 3:
+        if len(fields) < 5 or len(said) < 3 or said[0] not in {V2, "cgroup"}:
             continue
-        accounts = said[0] == "cgroup" and _ACCOUNT in said[2].split(",")
-        if (said[0] == _V2) if kind == _V2 else accounts:
-            yield fields[4], fields[3]
+        yield frozenset([V2] if said[0] == V2 else said[2].split(",")), fields[4], fields[3]
 
 
 def _is_root(folder: Path, version: int) -> bool:

@@ -18,6 +18,12 @@ _ID_LENGTH = 32
 _SHORT_LENGTH = 16
 """Processes of one host are told apart by less."""
 
+_MOST_ANCESTORS = 16
+"""Shells, launchers and pools stand between a worker and a window; more than a few are none of ours."""
+
+PARENT_FIELD = 1
+"""Place of the parent's id among ``stat_fields``: field 4 of proc(5)."""
+
 START_FIELD = 19
 """Place of the start time among ``stat_fields``: field 22 of proc(5)."""
 
@@ -74,8 +80,38 @@ def process_pseudonym(pid: int) -> str | None:
         pid: The process, of this pid namespace; asked for once.
     """
     started = process_start_ticks(pid)
-    if started is None:
-        return None
+    return None if started is None else _process(pid, started)
+
+
+def process_ancestors(pid: int) -> tuple[str, ...] | None:
+    """Return what names the processes that one descends from, its parent first.
+
+    Args:
+        pid: The process, of this pid namespace.
+
+    Returns:
+        As far as they can be told: not beyond this pid namespace, nor beyond one whose parent
+        has ended, as its place is taken by another process. ``None`` where nothing can be told.
+    """
+    fields = stat_fields(pid)
+    return None if fields is None else _line_of(pid, int(fields[PARENT_FIELD]))
+
+
+@cache
+def _line_of(_: int, parent: int) -> tuple[str, ...]:
+    """Return the line above a process, read once for each parent that it has."""
+    line: list[str] = []
+    here = parent
+    while here > 0 and len(line) < _MOST_ANCESTORS:
+        fields = stat_fields(here)
+        if fields is None:
+            break
+        line.append(_process(here, int(fields[START_FIELD])))
+        here = int(fields[PARENT_FIELD])
+    return tuple(line)
+
+
+def _process(pid: int, started: int) -> str:
     return _pseudonym(place_of_pids(), str(pid), str(started))[:_SHORT_LENGTH]
 
 

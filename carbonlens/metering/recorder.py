@@ -17,7 +17,7 @@ import msgspec
 from carbonlens.domain.artefact import Artefact
 from carbonlens.domain.execution import ProviderTime
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.limits import MOST
+from carbonlens.domain.limits import LEAST_UNITS, MOST
 from carbonlens.domain.run import Quality
 from carbonlens.domain.tokens import Tokens
 from carbonlens.metering import findings
@@ -66,9 +66,12 @@ class Recorder:
     def add_units(self, n: SupportsFloat) -> None:
         """Count more functional units as done."""
         try:
-            more = decimal_of(n)
+            # Loops call this at every step: whole numbers take the shortest way.
+            more = Decimal(n) if type(n) is int else decimal_of(n)
             if more < 0:
                 raise UnfitValueError("a negative number was given")
+            if 0 < more < LEAST_UNITS:
+                raise UnfitValueError("a number below a millionth was given")
             with self._lock:
                 self._units = _bounded((self._units or Decimal(0)) + more)
                 self.version += 1

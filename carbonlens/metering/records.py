@@ -15,8 +15,9 @@ from carbonlens._version import __version__
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Conditions, Origin, Run
 from carbonlens.domain.units import US_PER_S, RunStatus
+from carbonlens.metering.allowance import allowance
 from carbonlens.metering.cpu_families import this_processor
-from carbonlens.metering.host import new_run_id, process_pseudonym, this_host
+from carbonlens.metering.host import new_run_id, process_ancestors, process_pseudonym, this_host
 from carbonlens.metering.journal import Facts
 from carbonlens.metering.npu_part import npu_over_cpu_part
 from carbonlens.metering.sealing import Sealed
@@ -83,6 +84,8 @@ def new_run(instrument: str, *, program: str | None = None, args_sha256: str | N
         host_id=this_host().host_id,
         machine_id=this_host().machine,
         process=process_pseudonym(os.getpid()),
+        ancestors=process_ancestors(os.getpid()),
+        allowance=allowance(),
         start_us=now_us,
         hardware=hardware_name(),
         origin=Origin(

@@ -270,7 +270,7 @@ class _Gpus:
         self._driver = sensor
         self._sensor = PatientSensor(sensor)
         self._sensor.ask(edge=True)
-        self.due_ns = 0
+        self.due_ns = 0.0
 
     @property
     def rest_ns(self) -> float:

@@ -1,0 +1,227 @@
+"""Nesting: in which runs a run lies, at each moment of its window.
+
+A run lies in the one that it names as its parent, and in windows of the processes that
+its own process descends from: those read its CPU time and memory too. What it uses while
+none of them goes on lies in nothing, and counts beside them (docs/adr/0007-shared-devices.md,
+"A run inside another").
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Final, NamedTuple
+
+from carbonlens.accounting.allocation_slices import Slice, Stay, cut
+from carbonlens.domain.run import Reading, Run
+
+SLACK_US: Final = 100_000
+"""Edges of two windows that are no further apart are one: each process stamps its own."""
+
+SLACK_SHARE: Final = 100
+"""Of a short run no more than one part in so many is slack."""
+
+_EVER: Final = 2**63
+_IN_A_MODULE: Final = frozenset({"cpu", "gpu", "npu", "ram"})
+
+
+class _Above(NamedTuple):
+    """A run that another may lie in, and how long it goes on; ``named`` where the other names it."""
+
+    run: Run
+    start_us: int
+    end_us: int
+    named: bool
+
+    def holds(self, reading: Reading) -> bool:
+        """Tell whether the joules of a reading below it stand in its own readings too."""
+        return self.named or any(_holds(own, reading) for own in self.run.energy)
+
+
+def nested(
+    known: Mapping[str, Run], machines: Mapping[str, str], heirs: Mapping[str, str]
+) -> dict[str, tuple[Slice, ...]]:
+    """Return of each run that may lie in others its slices; other runs stand for themselves.
+
+    Runs that would lie in each other are damaged: they, and what lies in them, are left out.
+
+    Args:
+        known: Runs by their ids.
+        machines: Ids of hosts that are one machine, to that under which it is known.
+        heirs: Ids of corrected records, to that of the record which counts.
+    """
+    lines = _Lines(known, machines, heirs)
+    above = {i: found for i, run in known.items() if (found := lines.above(run))}
+    settled: dict[str, bool] = {}
+    for run_id in above:
+        _settle(run_id, above, settled)
+    return {i: _sliced(known[i], found) for i, found in above.items() if settled[i]}
+
+
+def _settle(run_id: str, above: Mapping[str, Sequence[_Above]], settled: dict[str, bool]) -> None:
+    """Note whether a run is in no circle, and under none; without recursion, as lines may be long."""
+    stack = [run_id]
+    entered: set[str] = set()
+    while stack:
+        here = stack[-1]
+        over = [a.run.run_id for a in above.get(here, ())]
+        waiting = [i for i in over if i not in settled]
+        if here in settled or not waiting:
+            settled.setdefault(here, all(settled[i] for i in over))
+        elif here in entered or any(i in entered for i in waiting):
+            settled[here] = False
+        else:
+            entered.add(here)
+            stack += waiting
+            continue
+        stack.pop()
+
+
+class _Lines:
+    """What is above runs: those that they name, and windows of processes that they descend from."""
+
+    def __init__(
+        self, known: Mapping[str, Run], machines: Mapping[str, str], heirs: Mapping[str, str]
+    ) -> None:
+        self._machines = machines
+        self._by_id = {older: known[i] for older, i in heirs.items() if i in known} | dict(known)
+        for run in known.values():
+            for older in () if run.supersedes is None else (run.supersedes, *run.supersedes_also):
+                # Who names a corrected run means its correction.
+                self._by_id.setdefault(older, run)
+        windows: dict[str, list[tuple[int, int, str]]] = {}
+        for run in known.values():
+            if run.process is not None and _is_timed(run):
+                windows.setdefault(run.process, []).append((run.start_us or 0, run.end_us or 0, run.run_id))
+        self._windows = {process: sorted(found) for process, found in windows.items()}
+        self._latest = {p: list(accumulate((w[1] for w in ws), max)) for p, ws in self._windows.items()}
+
+    def above(self, run: Run) -> list[_Above]:
+        """Return what a run may lie in, the nearest first; nothing for one in a circle of parents."""
+        named = self._named(run)
+        if named is None:
+            return []
+        by_id = {r.run_id: self._spans(run, r) for r in named}
+        by_id |= {r.run_id: self._of_process(r) for r in self._over(run, named) if r.run_id not in by_id}
+        found = [a for a in by_id.values() if a is not None]
+        # Of those that go on at one moment the last to begin is the innermost.
+        return sorted(found, key=lambda a: -a.start_us)
+
+    def _named(self, run: Run) -> list[Run] | None:
+        """Return the parents of a run; ``None`` where they go in a circle."""
+        line: list[Run] = []
+        met = {run.run_id}
+        here = self._by_id.get(run.parent_run_id or "")
+        while here is not None:
+            if here.run_id in met:
+                return None
+            met.add(here.run_id)
+            line.append(here)
+            here = self._by_id.get(here.parent_run_id or "")
+        return line
+
+    def _over(self, run: Run, named: Sequence[Run]) -> Iterable[Run]:
+        """Yield windows of processes above a run or its parents that overlap it, and their parents."""
+        if not _is_timed(run):
+            return
+        processes = dict.fromkeys(p for r in (run, *named) for p in r.ancestors or ())
+        for process in processes:
+            if process == run.process or process not in self._windows:
+                continue
+            for run_id in self._overlapping(process, run.start_us or 0, run.end_us or 0):
+                found = self._by_id[run_id]
+                if found.run_id != run.run_id:
+                    yield found
+                    yield from (r for r in self._named(found) or () if r.run_id != run.run_id)
+
+    def _overlapping(self, process: str, start_us: int, end_us: int) -> Iterable[str]:
+        windows, latest = self._windows[process], self._latest[process]
+        place = bisect_left(windows, (end_us,)) - 1
+        while place >= 0 and latest[place] > start_us:
+            if windows[place][1] > start_us:
+                yield windows[place][2]
+            place -= 1
+
+    def _spans(self, run: Run, parent: Run) -> _Above | None:
+        """Return how long a parent goes on, as far as the run below it is concerned."""
+        if self._is_apart(run, parent):
+            return None
+        start = -_EVER if parent.start_us is None else parent.start_us
+        end = _EVER if parent.end_us is None else parent.end_us
+        # In one process, whatever outlives its parent names what is around that.
+        if (run.process is not None and run.process == parent.process) or not _is_timed(run):
+            start, end = min(start, run.start_us or start), _EVER
+        return _Above(parent, start, end, named=True)
+
+    def _is_apart(self, run: Run, parent: Run) -> bool:
+        """Tell whether two runs were on two machines: no reading of one holds a joule of the other."""
+        if run.host_id is None or parent.host_id is None:
+            return False
+        first, second = (self._machines.get(h, h) for h in (run.host_id, parent.host_id))
+        return first != second
+
+    def _of_process(self, found: Run) -> _Above | None:
+        if not _is_timed(found):
+            return None
+        return _Above(found, found.start_us or 0, found.end_us or 0, named=False)
+
+
+def _is_timed(run: Run) -> bool:
+    return run.start_us is not None and run.end_us is not None and run.end_us > run.start_us
+
+
+def _holds(own: Reading, below: Reading) -> bool:
+    if own.energy_j is None:
+        return False
+    if own.component == "wall" or (own.component == "total" and below.component in _IN_A_MODULE):
+        return not own.divided
+    if own.component != below.component:
+        return False
+    alike = not own.devices or not below.devices or not set(own.devices).isdisjoint(below.devices)
+    return alike and (not own.divided or below.divided)
+
+
+def _sliced(run: Run, above: Sequence[_Above]) -> tuple[Slice, ...]:
+    """Return a run in slices: in each, what its readings lie in does not change."""
+    every = tuple(range(len(run.energy)))
+    if not _is_timed(run):
+        return (Slice(run, every, tuple(a.run.run_id for a in above if a.named)),)
+    start, end = run.start_us or 0, run.end_us or 0
+    spans = [s for a in above if (s := _snapped(a, start, end)) is not None]
+    edges = sorted({start, end, *(t for s in spans for t in s[:2] if start < t < end)})
+    found: list[Stay] = []
+    latest: dict[tuple[tuple[int, ...], tuple[str, ...]], int] = {}
+    for a, b in pairwise(edges):
+        here = [s[2] for s in spans if s[0] <= a and s[1] >= b]
+        for inside, places in _by_holder(run, every, here).items():
+            last = latest.get((places, inside))
+            if last is not None and found[last].end_us == a:
+                found[last] = found[last]._replace(end_us=b)
+                continue
+            latest[places, inside] = len(found)
+            found.append(Stay(a, b, places, inside))
+    return cut(run, found)
+
+
+def _by_holder(
+    run: Run, every: tuple[int, ...], here: Sequence[_Above]
+) -> dict[tuple[str, ...], tuple[int, ...]]:
+    """Return what hold the readings of a run at one moment, to the places of those readings."""
+    if not every or not here or all(a.named for a in here):
+        return {tuple(a.run.run_id for a in here if every or a.named): every}
+    found: dict[tuple[str, ...], tuple[int, ...]] = {}
+    for place in every:
+        inside = tuple(a.run.run_id for a in here if a.holds(run.energy[place]))
+        found[inside] = (*found.get(inside, ()), place)
+    return found
+
+
+def _snapped(above: _Above, start: int, end: int) -> tuple[int, int, _Above] | None:
+    """Return the part of a window in which a run above it goes on, its edges cleared of slack."""
+    slack = min(SLACK_US, math.ceil((end - start) / SLACK_SHARE))
+    first, last = max(above.start_us, start), min(above.end_us, end)
+    first = start if first - start <= slack else first
+    last = end if end - last <= slack else last
+    return None if last - first <= slack and (first, last) != (start, end) else (first, last, above)
