@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -22,12 +22,16 @@ from carbonlens.domain.run import Run
 from carbonlens.domain.study import Step, Study
 from carbonlens.errors import MeasurementError, UsageError
 from carbonlens.instrument.bench import BenchResult, run_bench
+from carbonlens.instrument.bench_scratch import guarded_scratch
 from carbonlens.instrument.progress import Progress, Silent
 from carbonlens.instrument.sources import declared_sources
 from carbonlens.instrument.window import Place
 from carbonlens.inventory import bench_check, bench_file, bench_identity, study_file
 from carbonlens.ledger.location import locate
 from carbonlens.ledger.store import Ledger
+
+_FAR: Final = 1000
+"""Nobody measures so many rounds."""
 
 
 class BenchOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,10 +99,8 @@ def bench(  # noqa: PLR0913  # optional and by name
     place = Place(ledger=str(store.path), sources=declared_sources(notes))
     told = progress or Silent()
     written = bench_series.Written(name, measured, store, told)
-    with tempfile.TemporaryDirectory(prefix="carbonlens-bench-") as scratch:
-        result = run_bench(
-            given, place, scratch=Path(scratch), progress=told, done=done, checked=written.leave_out
-        )
+    with guarded_scratch() as scratch:
+        result = run_bench(given, place, scratch=scratch, progress=told, done=done, checked=written.leave_out)
     _require_a_candidate(given, result)
     comparison = compare(name, ledger=store.path, vector=given.vector)
     comparison = msgspec.structs.replace(
@@ -209,17 +211,33 @@ def _kept_processes(result: BenchResult) -> tuple[Finding, ...]:
         Finding(
             code="CL188",
             severity="info",
-            message=f"all rounds of {', '.join(result.in_one_process)} were measured in one process: how its "
-            "memory happens to lie may change what it uses by some percent, which no interval holds",
+            message=f"one process for {in_one_process(result)}: how its memory happens to lie "
+            "may change what it uses by some percent, which no interval holds",
             mend="repeat the bench, and believe what both series say",
             subject="rounds",
         ),
     )
 
 
+def in_one_process(result: BenchResult) -> str:
+    """Return which rounds shared a process; an empty text where each had its own."""
+    whole = [name for name, first in result.in_one_process.items() if first == 1]
+    later = [f"{name} from round {first} on" for name, first in result.in_one_process.items() if first > 1]
+    return " and ".join([*([f"all rounds of {', '.join(whole)}"] if whole else ()), *later])
+
+
+def _in_reach(result: BenchResult) -> str:
+    """Return how many rounds their scatter asks for, which says nothing of what they show."""
+    if result.needed is None or result.needed <= result.rounds:
+        return ""
+    if result.needed > _FAR:
+        return f", and {_FAR} rounds would be too few"
+    return f", and about {result.needed} rounds would do"
+
+
 def _early(result: BenchResult, pace: Pace) -> tuple[Finding, ...]:
     half = result.half_width
-    wide = f"; the widest interval is ±{half * 100:.1f} %" if half is not None else ""
+    wide = f"; the widest interval is ±{half * 100:.1f} %{_in_reach(result)}" if half is not None else ""
     done, wanted = counted(result.rounds, "round"), f"±{pace.half_width * 100:g} %"
     missed, late = f"{done} did not reach {wanted}", f" after {done}, before {wanted}"
     if half is not None and half <= pace.half_width:
@@ -234,7 +252,9 @@ def _early(result: BenchResult, pace: Pace) -> tuple[Finding, ...]:
     if result.ended not in told:
         return ()
     code, message = told[result.ended]
-    mend = (
-        "go on with --resume" if result.ended != "most_rounds" else "allow more rounds, or a quieter machine"
-    )
+    mend = "go on with --resume"
+    if result.needed is not None and result.needed > _FAR:
+        mend = "measure longer windows on a quieter machine, in a new series, or state a wider half_width"
+    elif result.ended == "most_rounds":
+        mend = "allow more rounds and go on with --resume, or measure longer windows on a quieter machine"
     return (Finding(code=code, severity="warning", message=message, mend=mend, subject="rounds"),)

@@ -9,7 +9,7 @@ from pathlib import Path
 from carbonlens.domain.finding import Finding
 from carbonlens.instrument.command import CommandResult
 from carbonlens.instrument.command import run_command as measure_command
-from carbonlens.instrument.request import Request, said_of
+from carbonlens.instrument.request import Request, said_of, text_of
 from carbonlens.instrument.sources import declared_sources
 from carbonlens.ledger.location import locate
 from carbonlens.metering import findings
@@ -48,7 +48,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         study: Study the run belongs to.
         unit: Functional unit.
         units: How many units the command does.
-        repeat: Number of the round, from 1.
+        repeat: Number of the round, 0 or more.
         tags: The user's own labels.
         record_args: True to keep the arguments, not only their hash.
         ledger: Folder to record in, else as ``ledger.location.locate`` finds it.
@@ -74,14 +74,15 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
             # Nothing here can be written: storing the run will fail, and say so at the end.
             place = Path(".carbonlens")
     sources = declared_sources(notes)
-    target = said_of(Request(trace=trace), "trace", target_of, notes)
+    request = Request(step=step, study=study, unit=unit, trace=trace)
+    target = said_of(request, "trace", target_of, notes)
     recovery = recover_beside()
     result = measure_command(
         argv,
         ledger=place,
-        step=step,
-        study=study,
-        unit=unit,
+        step=said_of(request, "step", text_of, notes),
+        study=said_of(request, "study", text_of, notes),
+        unit=said_of(request, "unit", text_of, notes),
         units=units,
         repeat=repeat,
         tags=tags,

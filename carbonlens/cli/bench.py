@@ -71,12 +71,13 @@ def bench_command(  # each is an option of the command line
     from carbonlens.app.bench import bench
     from carbonlens.app.terms import parse_terms
     from carbonlens.cli import bench_view, demo_view
+    from carbonlens.instrument.interrupt import ended_in_order
 
     vector = None if assumptions is None else load_assumptions(assumptions)
     terms = parse_terms(margin, gate or [], volume)
     given = _given(spec, baseline, candidate or [], units, unit, name)
     given = _paced(given, (rounds, half_width, window), budget, is_quick=spec is None)
-    with demo_view.progress() as bars:
+    with ended_in_order(), demo_view.progress() as bars:
         outcome = bench(
             given, ledger=ledger, report_dir=report, resume=resume, vector=vector, terms=terms, progress=bars
         )

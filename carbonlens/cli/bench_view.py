@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from carbonlens.app.bench import BenchOutcome
+from carbonlens.app.bench import BenchOutcome, in_one_process
 from carbonlens.cli import compare_view, output
 from carbonlens.instrument.bench import BenchResult
 from carbonlens.reporting.comparison_json import comparison_json
 
 
 def _kept_processes(result: BenchResult) -> list[str]:
-    """Return in a line whose rounds all had one process, which a comparison has as a note only."""
+    """Return in a line whose rounds shared a process, which a comparison has as a note only."""
     if not result.in_one_process:
         return []
-    names = ", ".join(map(output.clean, result.in_one_process))
-    return [output.clip(f"CL188 info: one process for all rounds of {names}", output.width())]
+    which = output.clean(in_one_process(result))
+    return [output.clip(f"CL188 info: one process for {which}", output.width())]
 
 
 def print_outcome(outcome: BenchOutcome, *, json: bool) -> None:
@@ -30,6 +30,7 @@ def print_outcome(outcome: BenchOutcome, *, json: bool) -> None:
                 "rounds": result.rounds,
                 "ended": result.ended,
                 "half_width": result.half_width,
+                "rounds_needed": result.needed,
                 "failed": dict(result.failed),
                 "in_one_process": list(result.in_one_process),
                 "comparison": comparison_json(outcome.comparison),

@@ -21,7 +21,7 @@ def run_command_line(
     study: Annotated[str | None, typer.Option("--study", help="Study the run belongs to.")] = None,
     unit: Annotated[str | None, typer.Option("--unit", help="Functional unit, such as image.")] = None,
     units: Annotated[str | None, typer.Option("--units", help="How many units the command does.")] = None,
-    repeat: Annotated[int | None, typer.Option("--repeat", help="Number of the round, from 1.")] = None,
+    repeat: Annotated[int | None, typer.Option("--repeat", help="Number of the round, 0 or more.")] = None,
     tag: TagOption = None,
     record_args: Annotated[
         bool, typer.Option("--record-args", help="Record the arguments, not only their hash.")

@@ -23,6 +23,10 @@ VALUES: Final = frozenset({"step", "study", "unit", "units", "repeat", "tag", "t
 FLAGS: Final = frozenset({"record-args", "live", "json"})
 
 
+_DIGITS: Final = 100
+"""Of a number of a round: far more than one that is refused for its size."""
+
+
 def parsed(arguments: Sequence[str]) -> dict[str, Any] | None:
     """Return the arguments of ``measured``; ``None`` where they are not plain.
 
@@ -50,7 +54,8 @@ def parsed(arguments: Sequence[str]) -> dict[str, Any] | None:
         else:
             given[name] = value
     repeat = given.get("repeat", "1")
-    if not rest or given.get("ledger") == "" or not (repeat.isascii() and repeat.isdecimal()):
+    is_number = repeat.isascii() and repeat.isdecimal() and len(repeat) <= _DIGITS
+    if not rest or given.get("ledger") == "" or not is_number:
         return None
     if "repeat" in given:
         given["repeat"] = int(repeat)
@@ -79,8 +84,8 @@ def measured(
     """
     from carbonlens.app.command import run_command
 
-    if repeat is not None and repeat < 1:
-        raise UsageError(f"--repeat {repeat} is no round", mend="rounds count from 1")
+    if repeat is not None:
+        _require_round(repeat)
     result = run_command(
         command,
         step=step,
@@ -103,6 +108,16 @@ def measured(
     return result.exit_code
 
 
+def _require_round(repeat: int) -> None:
+    """Refuse what is no number of a round, or none that a record holds."""
+    if repeat < 0:
+        raise UsageError(f"--repeat {repeat} is no round", mend="rounds count from 0 or 1")
+    if repeat >= 2**63:
+        raise UsageError(
+            f"--repeat {repeat} is more than a record holds", mend="number the rounds from 0 or 1"
+        )
+
+
 def _units(text: str | None) -> Decimal | None:
     if text is None:
         return None
@@ -112,10 +127,14 @@ def _units(text: str | None) -> Decimal | None:
         value = Decimal("NaN")
     if not value.is_finite() or value <= 0:
         raise UsageError(f"--units {text!r} is no positive number", mend="write --units 1000")
-    from carbonlens.domain.limits import MOST
+    from carbonlens.domain.limits import LEAST_UNITS, MOST
 
     if value >= MOST:
         raise UsageError(f"--units {text!r} is more than a record holds", mend=f"give less than {MOST:.0e}")
+    if value < LEAST_UNITS:
+        raise UsageError(
+            f"--units {text!r} is less than a record holds", mend=f"give {LEAST_UNITS:f} or more"
+        )
     return value
 
 

@@ -10,7 +10,7 @@ from carbonlens.cli import runs_edit
 from carbonlens.cli.options import JsonOption, LedgerOption
 from carbonlens.errors import UsageError
 
-StudyFilter = Annotated[str | None, typer.Option("--study", help="Only runs of this study.")]
+StudyFilter = Annotated[str | None, typer.Option("--study", metavar="STUDY", help="Only runs of this study.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -29,7 +29,9 @@ def register(app: typer.Typer) -> None:
 def runs_command(
     context: typer.Context,
     study: StudyFilter = None,
-    limit: Annotated[int, typer.Option("--limit", help="Most runs to print; JSON has all.")] = 10,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", help="Most runs to print; JSON has all.")
+    ] = 10,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -45,7 +47,9 @@ def runs_command(
 
 def list_command(
     study: StudyFilter = None,
-    limit: Annotated[int, typer.Option("--limit", help="Most runs to print; JSON has all.")] = 10,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", help="Most runs to print; JSON has all.")
+    ] = 10,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -67,9 +71,10 @@ def _list(study: str | None, limit: int, ledger: LedgerOption, json: bool) -> No
 
 
 def show_command(
-    run_id: Annotated[str, typer.Argument(help="Run id, or enough of its start or end.")],
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="Run id, or enough of its start or end.")],
     study: Annotated[
-        str | None, typer.Option("--study", help="Of the run, where several studies have its id.")
+        str | None,
+        typer.Option("--study", metavar="STUDY", help="Of the run, where several studies have its id."),
     ] = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,

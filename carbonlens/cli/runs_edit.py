@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from carbonlens.app.ledger_care import Edited
 
 StudyOption = Annotated[
-    str | None, typer.Option("--study", help="Of the run, where several studies have its id.")
+    str | None,
+    typer.Option("--study", metavar="STUDY", help="Of the run, where several studies have its id."),
 ]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or enough of its start or end.")]
 
@@ -45,13 +46,16 @@ def supersede_command(
         list[str],
         typer.Option("--by", metavar="FILE|FIELD=VALUE", help="A JSON file, or a field; several times."),
     ],
-    why: Annotated[str | None, typer.Option("--why", help="Reason, kept in the new record.")] = None,
+    why: Annotated[
+        str | None, typer.Option("--why", metavar="TEXT", help="Reason, kept in the new record.")
+    ] = None,
     study: StudyOption = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Correct a run: a new record supersedes it, the old one stays."""
-    from carbonlens.app.ledger_care import changes_from, supersede
+    from carbonlens.app.ledger_care import supersede
+    from carbonlens.ledger.editing import changes_from
 
     _print(supersede(run, changes_from(by), why=why, study=study, ledger=ledger), json=json)
 

@@ -24,10 +24,14 @@ from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting import names
+from carbonlens.reporting.allowance import cpu_words, memory_words
 from carbonlens.reporting.run_json import job_json, run_json, totals_json
 
 _MOST_NAMES: Final = 3
 _SHORTEST_NAME: Final = 10
+_SHORTEST_CUT: Final = 5
+_YEAR: Final = len("2026-")
+_AT_LEAST: Final = "[at least "
 
 
 def print_list_as_json(listing: Listing) -> None:
@@ -70,12 +74,7 @@ def print_list(listing: Listing, limit: int) -> None:
     elif len(entries) > len(shown):
         output.say(f"{len(entries)} runs in {listing.ledger}, the newest {len(shown)}:")
     if shown:
-        header = ["run", "study/step", "status", "start (UTC)", "time", "energy", "95 %"]
-        rows = [_job_row(e) if isinstance(e, ListedJob) else _row(e) for e in shown]
-        rest = sum(max(len(row[i]) for row in (header, *rows)) for i in range(len(header)) if i != 1)
-        names = max(output.WIDTH - rest - 2 * (len(header) - 1), _SHORTEST_NAME)
-        rows = [[cell if i != 1 else output.clip(cell, names) for i, cell in enumerate(row)] for row in rows]
-        for line in output.table(header, rows, left=4):
+        for line in _table([_job_row(e) if isinstance(e, ListedJob) else _row(e) for e in shown]):
             output.say(line)
         for line in [] if listing.totals is None else _total_lines(listing.totals, listing.jobs):
             output.say(line)
@@ -94,6 +93,27 @@ def print_list(listing: Listing, limit: int) -> None:
             f"{_runs(kept.runs)} could not reach their ledger: carbonlens runs --ledger {kept.ledger}"
         )
     output.print_findings(listing.findings)
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    """Return the runs as lines that fit: where they are too wide, years go first, then ends of names."""
+    header = ["run", "study/step", "status", "start (UTC)", "time", "energy", "95 %"]
+
+    def room() -> int:
+        rest = sum(
+            max(output.columns(row[i]) for row in (header, *rows)) for i in range(len(header)) if i != 1
+        )
+        return output.WIDTH - rest - 2 * (len(header) - 1)
+
+    if room() < min(_SHORTEST_NAME, max(output.columns(row[1]) for row in rows)):
+        rows = [
+            [cell if i != 3 or not cell[0].isdigit() else cell[_YEAR:] for i, cell in enumerate(row)]
+            for row in rows
+        ]
+    names = max(room(), _SHORTEST_CUT)
+    header[1] = header[1] if names >= len(header[1]) else "step"
+    rows = [[cell if i != 1 else output.clip(cell, names) for i, cell in enumerate(row)] for row in rows]
+    return output.table(header, rows, left=4)
 
 
 def print_recovered(runs: tuple[Run, ...], *, json: bool) -> None:
@@ -118,6 +138,7 @@ def print_run(run: Run, superseded_by: str | None = None) -> None:
         *((("counts no more", f"superseded by {superseded_by}"),) if superseded_by else ()),
         ("study / step", f"{run.study or '-'} / {run.step or '-'}"),
         ("role, status", f"{run.role}, {run.status}" + (f" ({run.error})" if run.error else "")),
+        *((("tags", " ".join(f"{k}={v}" for k, v in sorted(run.tags.items()))),) if run.tags else ()),
         *((("job", _job_line(run)),) if run.job_id is not None else ()),
         ("start (UTC)", f"{_start(run)}, {_time(run)}"),
         ("energy", _energy_line(run)),
@@ -132,6 +153,7 @@ def print_run(run: Run, superseded_by: str | None = None) -> None:
         ("units", _units(run)),
         *(("tokens" if not k else "", text) for k, text in enumerate(token_lines(run))),
         ("coverage", _covered(run)),
+        *((("may use", allowed),) if (allowed := _allowed(run)) else ()),
         *(("conditions" if not k else "", text) for k, text in enumerate(condition_lines(run))),
         *((("trace", run.trace.file),) if run.trace is not None else ()),
         *(("findings" if not k else "", f"{f.code} {f.message}") for k, f in enumerate(run.findings)),
@@ -181,14 +203,13 @@ def _short(run_id: str) -> str:
 
 
 def _row(run: Run) -> list[str]:
-    printed = fmt.energy(run.total_energy)
     return [
         _short(run.run_id),
         f"{run.study or '-'}/{run.step or '-'}",
         run.status,
         _start(run)[:16],
         _time(run),
-        printed.text,
+        _figure(run.total_energy),
         _width(run.total_energy),
     ]
 
@@ -211,9 +232,14 @@ def _job_row(job: ListedJob) -> list[str]:
         run.status,
         _start(run)[:16],
         _time(run),
-        fmt.energy(energy).text,
+        _figure(energy),
         _width(energy),
     ]
+
+
+def _figure(energy: Estimate) -> str:
+    """Return a figure; that a part of it is not known is said by its interval, which has one end."""
+    return output.clean(fmt.energy(energy).text).removesuffix(" counted")
 
 
 def _width(energy: Estimate) -> str:
@@ -222,7 +248,8 @@ def _width(energy: Estimate) -> str:
         return "-"
     if energy.low is None and energy.high is None:
         return "unknown"
-    return fmt.energy(energy).interval or "exact"
+    interval = fmt.energy(energy).interval
+    return f"≥ {interval[len(_AT_LEAST) : -1]}" if interval.startswith(_AT_LEAST) else interval or "exact"
 
 
 def _start(run: Run | JobRun) -> str:
@@ -245,6 +272,13 @@ def _energy_line(run: Run) -> str:
 def _job_line(run: Run) -> str:
     rank = "" if run.rank is None else f", rank {run.rank}"
     return f"{run.job_id}, attempt {run.attempt}{rank}"
+
+
+def _allowed(run: Run) -> str | None:
+    """Return what the work could use of its machine where that is not all of it."""
+    if run.allowance is None:
+        return None
+    return ", ".join(filter(None, (cpu_words(run.allowance), memory_words(run.allowance)))) or None
 
 
 def _covered(run: Run) -> str:

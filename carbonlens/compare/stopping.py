@@ -4,12 +4,13 @@ Optional stopping inflates errors where the decision to go on depends on the
 effect seen so far. This rule never looks at it: it looks at the scatter of the
 log ratios alone. For normal errors mean and scatter are independent, so what is
 left to control is that a scatter which is small by chance ends a series early.
-Three things do that: a first look after eight rounds, four rounds beyond the
+Three things do that: no look before ten rounds, four rounds beyond the
 count that the scatter asks for, and verdicts at a nominal 4 % (``Study
 .is_sequential``), which the simulation in ``tests/bench/bench_compare.py`` holds
 to 5 % (fixed-width sequential intervals: Stein 1945, Chow and Robbins 1965,
 Starr and Woodroofe 1969). Who looks at the verdict and then asks for more rounds
-by hand gives that up.
+by hand gives that up, also where the rounds asked for are those of ``needed``: these
+may be followed where they would be whatever the verdict.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class StopRule(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     half_width: float = 0.01
-    least: int = 8
+    least: int = 10
     most: int = 40
 
     def __post_init__(self) -> None:
@@ -74,6 +75,7 @@ class NextRounds(msgspec.Struct, frozen=True, kw_only=True):
         widest: Step that has it.
         detectable: Smallest relative change that the rounds so far would tell from none
             with 80 % power, in that step.
+        needed: Rounds in all that its scatter asks for to be as narrow as wanted.
     """
 
     more: int
@@ -81,6 +83,7 @@ class NextRounds(msgspec.Struct, frozen=True, kw_only=True):
     half_width: float | None = None
     widest: str | None = None
     detectable: float | None = None
+    needed: int | None = None
 
 
 def next_rounds(log_ratios: Mapping[str, Sequence[float]], rule: StopRule) -> NextRounds:
@@ -113,6 +116,7 @@ def next_rounds(log_ratios: Mapping[str, Sequence[float]], rule: StopRule) -> Ne
         half_width=math.expm1(half),
         widest=widest,
         detectable=_detectable(over, confidence),
+        needed=needed,
     )
 
 

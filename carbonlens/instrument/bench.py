@@ -49,15 +49,17 @@ class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
         rounds: Rounds measured, those of earlier sittings included.
         ended: Why it ended.
         half_width: Widest half width of a step at the end, as a relative change.
+        needed: Rounds in all that its scatter asks for to be as narrow as wanted.
         failed: What each variant that failed says.
-        in_one_process: Variants whose rounds were measured in one process.
+        in_one_process: First of the rounds that shared a process, by variant (1 if each sitting had one).
     """
 
     rounds: int
     ended: Ended
     half_width: float | None = None
+    needed: int | None = None
     failed: Mapping[str, str] = msgspec.field(default_factory=dict)
-    in_one_process: tuple[str, ...] = ()
+    in_one_process: Mapping[str, int] = msgspec.field(default_factory=dict)
 
 
 def run_bench(  # noqa: PLR0913  # optional and by name
@@ -163,6 +165,8 @@ class _Series:
         for name in tuple(self._arms):
             arm, is_new = self._arms[name], not self._has(name, "evaluation")
             self._attempt(name, partial(arm.check, record=is_new))
+            if name in self._arms and not self._is_evaluated(name):
+                self._attempt(name, arm.evaluate)
             self._progress.advance()
 
     def _tell_failed(self) -> None:
@@ -180,6 +184,15 @@ class _Series:
 
     def _has(self, name: str, role: str) -> bool:
         return any(r.step == name and r.role == role and r.status == "complete" for r in self._runs)
+
+    def _is_evaluated(self, name: str) -> bool:
+        """Tell whether a command that measures the quality has ended, whatever it told.
+
+        The first complete record of a variant is that of its check, whose command may tell
+        qualities too; the second is that of ``evaluate``. What these track themselves has no tag.
+        """
+        mine = (r for r in self._runs if r.step == name and r.role == "evaluation" and TAG in r.tags)
+        return sum(r.status == "complete" for r in mine) > 1
 
     def measure(self) -> BenchResult:
         """Measure rounds until the stop rule, the budget or the user ends them."""
@@ -243,13 +256,13 @@ class _Series:
         return next_rounds(ratios, self._rule) if ratios else None
 
     def _result(self, ended: Ended, said: NextRounds | None) -> BenchResult:
-        half_width = None if said is None else said.half_width
         return BenchResult(
             rounds=self._rounds(),
             ended=ended,
-            half_width=half_width,
+            half_width=None if said is None else said.half_width,
+            needed=None if said is None else said.needed,
             failed=self._failed,
-            in_one_process=tuple(name for name, arm in self._arms.items() if not arm.is_renewed),
+            in_one_process={n: a.shared_from for n, a in self._arms.items() if a.shared_from is not None},
         )
 
     def _attempt(self, name: str, work: _Work) -> None:
@@ -267,7 +280,8 @@ class _Series:
             arm = self._arms.pop(name, None)
             if arm is not None:
                 arm.close()  # its server or threads would work beside the others
-            self._failed[name] = f"{error.where}: {error.what}" if error.where else error.what
+            where = f"{error.where}: " if error.where and error.where != name else ""
+            self._failed[name] = f"{where}{error.what}"
             self._progress.note(f"{name} failed: {self._failed[name]}")
         else:
             if run is not None:

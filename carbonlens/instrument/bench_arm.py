@@ -14,16 +14,19 @@ class ArmRunner(Protocol):
     the variant's own work fails, after that was recorded.
 
     Attributes:
-        is_renewed: Whether each round is measured in a fresh process.
+        shared_from: First of the rounds that are measured in one process; ``None`` while each has its own.
     """
 
-    is_renewed: bool
+    shared_from: int | None
 
     def prepare(self, *, record: bool) -> Run | None:
         """Do the variant's effort; ``None`` when it has none, or none is to be recorded."""
 
     def check(self, *, record: bool) -> Run | None:
-        """Do the first call, warm up and measure the quality."""
+        """Do the first call and warm up; measure the quality, where a function tells it."""
+
+    def evaluate(self) -> Run | None:
+        """Run the command that measures the quality; ``None`` where there is none."""
 
     def measure(self, repeat: int) -> Run:
         """Measure one window of work."""

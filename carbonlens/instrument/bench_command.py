@@ -31,7 +31,7 @@ from carbonlens.metering.wording import plain
 class CommandArm:
     """Runs a command; one execution starts a fresh process, so that its start-up counts too."""
 
-    is_renewed = True
+    shared_from: int | None = None
 
     def __init__(self, variant: Variant, bench: Bench, place: Place, label: Label, scratch: Path) -> None:
         """Prepare; nothing is run yet.
@@ -60,11 +60,17 @@ class CommandArm:
         return self._measured("effort", lambda recorder, run: self._effort(work, recorder, run))
 
     def check(self, *, record: bool) -> Run | None:
-        """Run the command once or more to warm up, and evaluate."""
+        """Run the command once or more to warm up."""
         if not record:
             self._warm_up(None, None)
             return None
-        return self._measured("evaluation", self._checked)
+        return self._measured("evaluation", self._warm_up)
+
+    def evaluate(self) -> Run | None:
+        """Run the command that measures the quality, where there is one."""
+        if not isinstance(self._variant.evaluate, tuple):
+            return None
+        return self._measured("evaluation", self._evaluated)
 
     def measure(self, repeat: int) -> Run:
         """Measure one window: the command, as often as it takes to fill it."""
@@ -101,17 +107,6 @@ class CommandArm:
     def _effort(self, argv: Sequence[str], recorder: Recorder, run: Run) -> None:
         self._once(argv, run, recorder)
 
-    def _checked(self, recorder: Recorder, run: Run) -> None:
-        self._warm_up(recorder, run)
-        if self._variant.evaluate is not None:
-            self._evaluated(recorder, run)
-
-    def evaluate(self) -> Run | None:
-        """Run the command that measures the quality, where there is one."""
-        if not isinstance(self._variant.evaluate, tuple):
-            return None
-        return self._measured("evaluation", self._evaluated)
-
     def _evaluated(self, recorder: Recorder, run: Run) -> None:
         before = self._log.stat().st_size
         said = self._once(self._variant.evaluate or (), run, recorder)
@@ -137,7 +132,8 @@ class CommandArm:
             if not said.get("latencies_ms"):
                 recorder.add_latencies([took_s * 1e3])
             if time.perf_counter() >= deadline:
-                return
+                break
+        bench_result.require_units(recorder, where=self._variant.name)
 
     def _timed(self, run: Run | None, recorder: Recorder | None) -> tuple[float, dict[str, object]]:
         """Run the variant's command; return how long it took and what it said of itself."""

@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal
@@ -34,13 +35,30 @@ from carbonlens.instrument.window import Label, Place, record_failure
 
 _READY_S: Final = 1.0
 _READY_WINDOWS: Final = 2.0
-"""A process that takes longer to be ready than so many windows and a second more is kept."""
+"""A process that always takes longer to be ready than so many windows and a second more is kept."""
+
+_LATE: Final = 3
+"""Latest processes that are looked at, and times that limit that they may take together where all were late.
+
+One may be late by what else runs here, and an early one may have been soon ready by chance.
+"""
 
 _END_S: Final = 1.0
 _SERVER_END_S: Final = 12.0
 """A worker has to end within this time; one with a server gives that time to end first."""
 
 _MODULE = "carbonlens.instrument.bench_worker"
+
+
+def is_late(ready_s: Sequence[float], limit_s: float) -> bool:
+    """Tell whether a variant's processes take too long to be ready, so that each round has no fresh one.
+
+    Args:
+        ready_s: Seconds that each took so far, in order.
+        limit_s: Seconds that one may take.
+    """
+    latest_s = ready_s[-_LATE:]
+    return min(latest_s) > limit_s and sum(latest_s) >= _LATE * limit_s
 
 
 class ProcessArm:
@@ -68,9 +86,9 @@ class ProcessArm:
         # Known by it: what the worker starts has it too.
         self._mark = str(self._log.with_suffix(".json"))
         # A server's address may not be free again so soon.
-        self.is_renewed = variant.kind != "url"
+        self.shared_from: int | None = 1 if variant.kind == "url" else None
         self._is_fresh = True
-        self._begun = time.monotonic()
+        self._ready_s: list[float] = []
         self._start()
 
     def _start(self) -> None:
@@ -98,24 +116,26 @@ class ProcessArm:
         if not isinstance(self._variant.prepare, str):
             return self._commands.prepare(record=record)
         label = msgspec.structs.replace(self._label, role="effort", unit=None, workload=None)
+        begin = time.monotonic()
         prepared = self._ask("prepare", label if record else None)
-        if self._is_repeated and self._is_late(self._begun):
+        if self._is_repeated and time.monotonic() - begin > self._limit_s:
             # To see it again in a second process would do a long effort twice, unrecorded.
-            self.is_renewed = False
+            self.shared_from = 1
         return prepared
 
     def check(self, *, record: bool) -> Run | None:
-        """Have the worker do the first call, warm up and evaluate."""
+        """Have the worker do the first call, warm up and call ``evaluate``."""
         label = msgspec.structs.replace(self._label, role="evaluation")
-        checked = self._ask("check", label if record else None)
-        if record:
-            self._commands.evaluate()
-        return checked
+        return self._ask("check", label if record else None)
+
+    def evaluate(self) -> Run | None:
+        """Run the command that measures the quality, where it is one."""
+        return self._commands.evaluate()
 
     def measure(self, repeat: int) -> Run:
         """Have the worker measure one window."""
-        if self.is_renewed and not self._is_fresh:
-            self._renew()
+        if self.shared_from is None and not self._is_fresh:
+            self._renew(repeat)
         self._is_fresh = False
         run = self._ask("measure", msgspec.structs.replace(self._label, role="variant", repeat=repeat))
         if run is None:
@@ -124,24 +144,31 @@ class ProcessArm:
             )
         return run
 
-    def _renew(self) -> None:
-        """Go on in a fresh process, for the last time if it took too long to be ready."""
+    def _renew(self, repeat: int) -> None:
+        """Go on in a fresh process, for the last time if the latest took too long to be ready.
+
+        Rounds in one process are no independent repetitions, so that one late start, on a busy
+        machine or from a cold disk, does not decide it.
+        """
         begin = time.monotonic()
         self.close()
         self._start()
         if self._is_repeated:
             self._ask("prepare", None)
         self._ask("check", None)
-        self.is_renewed = not self._is_late(begin)
+        self._ready_s.append(time.monotonic() - begin)
+        if is_late(self._ready_s, self._limit_s):
+            self.shared_from = repeat
 
     @property
     def _is_repeated(self) -> bool:
         """Whether each process has to prepare: a callable needs what that returns."""
         return self._variant.kind == "callable" and isinstance(self._variant.prepare, str)
 
-    def _is_late(self, begin: float) -> bool:
-        """Tell whether a process that was started then takes too long to be ready."""
-        return time.monotonic() - begin > _READY_S + _READY_WINDOWS * self._bench.pace.window_s
+    @property
+    def _limit_s(self) -> float:
+        """How long a process may take to be ready."""
+        return _READY_S + _READY_WINDOWS * self._bench.pace.window_s
 
     def close(self) -> None:
         """Tell the worker that there is no more, and see that it ends."""

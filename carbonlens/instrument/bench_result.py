@@ -8,25 +8,39 @@ A measured command finds the file's name in ``CARBONLENS_RESULT``. All keys are 
 
 A quality may be a number alone. Where nobody says whether more is better the name may tell,
 else it is not known. An evaluation may also print the object, or the
-qualities alone (``{"accuracy": 0.97}``), as the last line of its output.
+qualities alone (``{"accuracy": 0.97}``), as the last line of its output. A key that is none of
+these, or that stands among qualities alone and reads like one (``unit``), is left out and noted.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.direction import direction_unstated
-from carbonlens.domain.limits import MOST
+from carbonlens.domain.limits import LEAST_UNITS, MOST
 from carbonlens.errors import MeasurementError
+from carbonlens.metering.findings import record_ignored
 from carbonlens.metering.recorder import Recorder
+from carbonlens.metering.wording import plain
 
 VARIABLE: Final = "CARBONLENS_RESULT"
 
 _KEYS: Final = frozenset({"units", "latencies_ms", "quality"})
+
+_LIKE_A_KEY: Final = re.compile(
+    r"(units?|latenc(y|ies))(_(done|count|us|ms|s|seconds))?|qualit(y|ies)", re.IGNORECASE
+)
+"""What is meant for one of the keys, and names no quality."""
+
+
+_LONGEST_KEY: Final = 40
+_MOST_NAMED: Final = 3
 
 
 def read(file: Path) -> dict[str, Any]:
@@ -58,7 +72,10 @@ def parse(text: bytes | str, where: str) -> dict[str, Any]:
         raise MeasurementError(f"is no JSON ({error})", where=where, mend=_MEND) from error
     if not isinstance(found, dict):
         raise MeasurementError("is no JSON object", where=where, mend=_MEND)
-    return found if _KEYS & found.keys() else {"quality": found}
+    if _KEYS & found.keys():
+        return found
+    meant = {key: said for key, said in found.items() if _LIKE_A_KEY.fullmatch(key)}
+    return {"quality": {key: said for key, said in found.items() if key not in meant}, **meant}
 
 
 def record(result: Mapping[str, Any], recorder: Recorder, *, where: str) -> bool:
@@ -87,7 +104,39 @@ def record(result: Mapping[str, Any], recorder: Recorder, *, where: str) -> bool
         raise MeasurementError("quality is no object", where=where, mend=_MEND)
     for name, said in quality.items():
         _keep(name, said, recorder, where)
+    if unknown := sorted(plain(key)[:_LONGEST_KEY] for key in result.keys() - _KEYS):
+        _note(unknown, recorder)
     return units is not None
+
+
+def require_units(recorder: Recorder, *, where: str) -> None:
+    """Refuse a window whose units are fewer than a record holds: all its rounds would be in vain.
+
+    Args:
+        recorder: Of the window, at its end.
+        where: For the error.
+
+    Raises:
+        MeasurementError: If their sum is so small.
+    """
+    if recorder.units is not None and 0 < recorder.units < LEAST_UNITS:
+        raise MeasurementError(
+            f"did {recorder.units} units in a window, and a record holds {LEAST_UNITS:f} or more",
+            where=where,
+            mend="count in a smaller unit, or measure longer windows",
+        )
+
+
+def _note(unknown: list[str], recorder: Recorder) -> None:
+    """Say which keys were not read: none of their values is counted anywhere."""
+    named = ", ".join(map(repr, unknown[:_MOST_NAMED]))
+    more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
+    is_or_are = "is none" if len(unknown) == 1 else "are none"
+    finding = record_ignored(
+        "result", f"{counted(len(unknown), 'key')} {is_or_are} of its own: {named}{more}"
+    )
+    mend = f"write {', '.join(sorted(_KEYS))}; a quality of such a name belongs under quality"
+    recorder.note(msgspec.structs.replace(finding, mend=mend))
 
 
 def _keep(name: str, said: Any, recorder: Recorder, where: str) -> None:  # noqa: ANN401  # whatever was said

@@ -9,7 +9,7 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from carbonlens.domain.bench import Variant
 from carbonlens.domain.counting import counted
@@ -24,6 +24,50 @@ _LOOK_S: Final = 1.0
 """Longest look whether somebody else answers at the address."""
 
 _CHUNK: Final = 1 << 16
+
+
+_SAME_AGAIN: Final = frozenset({307, 308})
+"""Redirects after which the same is sent; after any other a body is dropped (RFC 9110, 15.4)."""
+
+
+class _UnfitError(MeasurementError):
+    """The server answers what no waiting mends."""
+
+
+class _SameServer(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect to another path, with all that was sent: what answers elsewhere is not measured."""
+
+    def redirect_request(  # the library's own signature
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        """Return the next request.
+
+        Raises:
+            MeasurementError: If it would go to another host or port, or without the body.
+            ValueError: If it would go to no address.
+        """
+        if _server_of(newurl) != _server_of(req.full_url):
+            raise _UnfitError(
+                f"sends its callers elsewhere, to {newurl}",
+                where=req.full_url,
+                mend="ask the server that does the work, or have `serve` start that one",
+            )
+        if req.data is None:
+            return super().redirect_request(req, fp, code, msg, headers, newurl)
+        if code not in _SAME_AGAIN:
+            raise _UnfitError(
+                f"its redirect ({code}) to {newurl} drops the body",
+                where=req.full_url,
+                mend="let url be the address that takes the body",
+            )
+        # It comes from an http or https address, to the same server.
+        return urllib.request.Request(newurl, req.data, dict(req.headers))  # noqa: S310
 
 
 class UrlWork:
@@ -41,7 +85,7 @@ class UrlWork:
         self._server: subprocess.Popen[bytes] | None = None
         self._body = None if variant.body is None else variant.body.encode()
         # No proxy: it would answer for a server of this machine that does not.
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _SameServer())
 
     def prepare(self) -> None:
         """Call ``prepare``."""
@@ -59,7 +103,6 @@ class UrlWork:
         if not address.startswith(("http://", "https://")):
             raise MeasurementError("is no address", where=address, mend="write http://127.0.0.1:8000/path")
         _require_silence(address)
-        self._request = urllib.request.Request(address, self._body, dict(self._variant.headers))  # noqa: S310  # http and https only, above
         # A group of its own, so that a server that starts others is ended with all of them.
         self._server = server = subprocess.Popen(list(self._variant.serve), process_group=0)
         try:
@@ -82,8 +125,12 @@ class UrlWork:
             MeasurementError: If there is no answer by then, or one that is an error.
         """
         patience_s = max(deadline - time.monotonic(), 0.001)
+        # One for each call: the library counts redirects on the request itself.
+        request = urllib.request.Request(  # noqa: S310  # http and https only, as `load` saw
+            self._variant.url or "", self._body, dict(self._variant.headers)
+        )
         try:
-            with self._opener.open(self._request, timeout=patience_s) as answer:
+            with self._opener.open(request, timeout=patience_s) as answer:
                 # The time is that of one reading, and a server may send a byte at a time.
                 while answer.read1(_CHUNK):
                     if time.monotonic() > deadline:
@@ -96,6 +143,12 @@ class UrlWork:
                 where=self._variant.url or "",
                 mend="see what the server says; timeout_s is the time that a request may take",
             ) from error
+        except ValueError as error:  # of the library: a port or host of a redirect, or a header, that is none
+            raise _UnfitError(
+                f"asks for what cannot be asked, or is sent on to no address ({error})",
+                where=self._variant.url or "",
+                mend="mend the server's redirect, or the variant's headers",
+            ) from error
 
     def _wait(self, server: subprocess.Popen[bytes]) -> None:
         """Wait until the server answers."""
@@ -103,6 +156,8 @@ class UrlWork:
         while True:
             try:
                 self._ask(deadline)
+            except _UnfitError:
+                raise
             except MeasurementError as error:
                 if server.poll() is not None:
                     raise self._gone(server, error) from error
@@ -139,16 +194,24 @@ class UrlWork:
             end(self._server)
 
 
+def _server_of(address: str) -> tuple[str, int]:
+    """Return host and port of an address.
+
+    Raises:
+        ValueError: If its port is none.
+    """
+    parts = urllib.parse.urlsplit(address)
+    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+
+
 def _require_silence(address: str) -> None:
     """Refuse an address at which somebody listens before the variant's own server is there.
 
     Raises:
         MeasurementError: If somebody does, or the address is none.
     """
-    parts = urllib.parse.urlsplit(address)
     try:
-        place = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-        with socket.create_connection(place, timeout=_LOOK_S):
+        with socket.create_connection(_server_of(address), timeout=_LOOK_S):
             pass
     except ValueError as error:
         raise MeasurementError(f"is no address ({error})", where=address, mend="mend the address") from error

@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from operator import index
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from carbonlens.domain.bench import Variant
 from carbonlens.domain.limits import MOST
 from carbonlens.errors import CarbonlensError, MeasurementError
+
+_LONGEST: Final = 300
 
 Call = Callable[[], object]
 """Does the work once; what it returns is the number of units done, if it is a number."""
@@ -169,5 +171,7 @@ def _whole(said: Any) -> int | Decimal | None:  # noqa: ANN401  # whatever a fun
 def told(error: BaseException) -> str:
     """Return what a variant's error says, in one line."""
     if isinstance(error, CarbonlensError):
-        return f"{error.where}: {error.what}" if error.where else error.what
-    return f"{type(error).__name__}: {error}".partition("\n")[0][:200]
+        said = f"{error.where}: {error.what}" if error.where else error.what
+    else:
+        said = f"{type(error).__name__}: {error}"
+    return " ".join(said.split())[:_LONGEST]

@@ -126,6 +126,7 @@ class _Worker:
         units, latencies = calls(self._checked_call(), self._variant.units, self._pace.window_s)
         recorder.add_units(units)
         recorder.add_latencies(latencies)
+        bench_result.require_units(recorder, where=self._variant.name)
 
     def _checked_call(self) -> Call:
         if self._call is None:

@@ -84,7 +84,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         study: Study the run belongs to.
         unit: Functional unit.
         units: How many units the command does.
-        repeat: Number of the round, from 1.
+        repeat: Number of the round, 0 or more.
         tags: The user's own labels.
         record_args: True to keep the arguments themselves.
         sources: What the user declared, beside what is found.

@@ -19,7 +19,7 @@ from carbonlens.metering.deposit import fallback_ledger
 from carbonlens.metering.job import this_job
 from carbonlens.metering.recorder import whole_of
 from carbonlens.metering.records import new_run
-from carbonlens.metering.wording import arguments_sha256, error_text, plain, unfit
+from carbonlens.metering.wording import UnfitValueError, arguments_sha256, error_text, plain, unfit
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ def described(request: Request, parent: str | None, notes: list[Finding]) -> Run
         args_sha256=arguments_sha256(argv[1:]),
     )
 
-    def said(field: str, convert: Callable[[Any], T] = plain) -> T | None:  # type: ignore[assignment]  # narrowed above in a way mypy does not follow
+    def said(field: str, convert: Callable[[Any], T] = text_of) -> T | None:  # type: ignore[assignment]  # narrowed above in a way mypy does not follow
         return said_of(request, field, convert, notes)
 
     named = said("job_id")
@@ -78,13 +78,13 @@ def described(request: Request, parent: str | None, notes: list[Finding]) -> Run
         job_id=named or job.job_id,
         parent_run_id=parent,
         # A launcher counts its own restarts; who resumes a checkpoint knows of all before.
-        attempt=max(job.attempt, said("attempt", whole_of) or 1),
-        rank=job.rank if request.rank is None else said("rank", whole_of),
+        attempt=max(job.attempt, said("attempt", _from_one) or 1),
+        rank=job.rank if request.rank is None else said("rank", _from_zero),
         role=_role(request, notes),
         study=said("study"),
         step=said("step"),
         on=said("on", _optimizations),
-        repeat=said("repeat", whole_of),
+        repeat=said("repeat", _from_zero),
         unit=said("unit"),
         workload=said("workload"),
         zone=said("zone"),
@@ -104,6 +104,32 @@ def said_of(request: Request, field: str, convert: Callable[[Any], T], notes: li
     except Exception as error:  # noqa: BLE001  # law 8: whatever the user's own object raises
         notes.append(findings.record_ignored(field, unfit(value, error, _WANTED.get(field, "a text"))))
         return None
+
+
+def text_of(value: object) -> str:
+    """Return a text as a record takes it.
+
+    Raises:
+        UnfitValueError: If nothing stands in it.
+    """
+    text = plain(value)
+    if not text.strip():
+        raise UnfitValueError("an empty text was given")
+    return text
+
+
+def _from_one(value: Any) -> int:  # noqa: ANN401  # whatever the user gives
+    return _at_least(1, whole_of(value))
+
+
+def _from_zero(value: Any) -> int:  # noqa: ANN401  # whatever the user gives
+    return _at_least(0, whole_of(value))
+
+
+def _at_least(least: int, number: int) -> int:
+    if number < least:
+        raise UnfitValueError(f"a number below {least} was given")
+    return number
 
 
 def _optimizations(on: Sequence[str] | str) -> tuple[str, ...]:

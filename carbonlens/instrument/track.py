@@ -190,7 +190,7 @@ def track(  # noqa: PLR0913  # fields of the record, all optional and by name
         unit: Functional unit that ``add_units`` counts, such as ``image``.
         job_id: Job of several runs; by default that of SLURM or torchrun.
         attempt: 1 for the first try; a job that resumes counts up. By default what the launcher counts.
-        repeat: Number of the round, from 1.
+        repeat: Number of the round, 0 or more.
         tags: Labels of your own.
         ledger: Folder to record in, else as for the command line.
         on: Optimizations that are on, as a list or joined by ``+``.

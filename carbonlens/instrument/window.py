@@ -44,7 +44,7 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
     """What the record of a window says of the work.
 
     Attributes:
-        repeat: Number of the round, from 1.
+        repeat: Number of the round, 0 or more.
         tags: Labels, for example of the series it belongs to.
     """
 

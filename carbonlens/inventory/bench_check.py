@@ -7,7 +7,7 @@ from typing import Final
 
 from carbonlens.compare.stopping import StopRule
 from carbonlens.domain.bench import Bench, Variant
-from carbonlens.domain.limits import MOST
+from carbonlens.domain.limits import LEAST_UNITS, MOST
 from carbonlens.errors import ConfigError, UsageError
 from carbonlens.inventory import study_check
 
@@ -37,7 +37,7 @@ def _check_variant(variant: Variant, where: str) -> None:
     name = f"variant {variant.name!r}"
     if not variant.name.strip():
         raise ConfigError("a variant has no name", where=where, mend="name every variant")
-    if variant.units is not None and not (variant.units.is_finite() and 0 < variant.units < MOST):
+    if variant.units is not None and not (variant.units.is_finite() and LEAST_UNITS <= variant.units < MOST):
         raise ConfigError(
             f"{name} does {variant.units} units", where=where, mend="state how many units one execution does"
         )

@@ -9,6 +9,9 @@ or imports by itself.
 from __future__ import annotations
 
 import hashlib
+import os
+import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +38,30 @@ _MODELS: Final = frozenset(
     }
 )
 """By their endings: other files that a command names may be what it writes."""
+
+_INTERPRETER: Final = re.compile(
+    r"(python|pypy)[\d.]*t?|(ba|da|k|z)?sh|perl|ruby|node|deno|bun|php|lua(jit)?|julia|Rscript|torchrun"
+)
+"""Programs whose first argument that is a file is a script, whatever its name."""
+
+_MODULE: Final = re.compile(r"-[bBdEiIOPqsSuvx]*m(.*)")
+"""Python's option that names a module, behind others or before its value."""
+
+_PYTHON: Final = re.compile(r"(python|pypy)[\d.]*t?")
+_SHELL: Final = re.compile(r"(ba|da|k|z)?sh")
+
+_CODE: Final = re.compile(r"-[A-Za-z]*c")
+"""Option of a Python or a shell behind which code stands: what follows that is no script."""
+
+_LINE: Final = re.compile(r"[ \t\r\n();<>&|]")
+"""What tells an argument that is a line for a shell from a plain word: what ``shlex`` splits at."""
+
+_REDIRECTED: Final = re.compile(r".*[<>][&|]?")
+_ENDING: Final = re.compile(r".*[();].*|[&|]+")
+"""Of the operators between a line's words: one before a file of data, and one that ends a command."""
+
+_BETWEEN: Final = re.compile(r"[\s=,:;@'\"]+")
+"""What stands between the paths of one argument: ``--model=a.onnx``, ``sh -c "python a.py"``."""
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,15 +155,22 @@ def _commands(variant: Variant) -> Iterator[Sequence[str]]:
 def _files(variant: Variant, folder: Path, *, is_made: bool) -> Iterator[Path]:
     """Yield the files that a variant names and whose content counts."""
     kinds = _SCRIPTS if is_made else _SCRIPTS | _MODELS
-    for program, *arguments in _commands(variant):
-        if Path(program).suffix.lower() in kinds or ("/" in program and not is_made):
-            yield from _existing(folder / program)
-        for argument in arguments:
-            if Path(argument).suffix.lower() in kinds:
-                yield from _existing(folder / argument)
-        for flag, module in pairwise(arguments):
-            if flag == "-m":
-                yield from _module(module, folder)
+    for command in _commands(variant):
+        if "/" in command[0] and not is_made:
+            yield from _existing(folder / command[0])
+        for word in command:
+            for path in _paths(word):
+                if Path(path).suffix.lower() in kinds:
+                    yield from _existing(folder / path)
+        for words in _simple_commands(command):
+            if not is_made:
+                yield from (
+                    f for w in words if "/" in w for f in _existing(folder / w) if os.access(f, os.X_OK)
+                )
+            yield from _scripts(words, folder)
+            for flag, value in pairwise((*words[1:], "")):
+                if named := _MODULE.fullmatch(flag):
+                    yield from _module(named[1] or value, folder)
     for function in (variant.callable, variant.prepare, variant.evaluate, variant.inputs):
         if isinstance(function, str):
             yield from _module(function.partition(":")[0], folder)
@@ -145,6 +179,79 @@ def _files(variant: Variant, folder: Path, *, is_made: bool) -> Iterator[Path]:
         yield from _existing(model)
         # Weights beside it, as exporters name them.
         yield from (f for f in model.parent.glob(f"{model.name}[._]*") if f.is_file())
+
+
+def _paths(word: str) -> Iterator[str]:
+    """Yield what may be a path in an argument: all of it, its parts, and the value of ``-xVALUE``."""
+    yield word
+    for part in _BETWEEN.split(word):
+        yield part
+        if re.match("-[A-Za-z]", part):
+            yield part[2:]
+
+
+def _simple_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield a command, and those in the lines for a shell that it holds."""
+    yield words
+    is_code = False
+    interpreter = ""
+    for word in words:
+        if is_code:
+            is_code = False
+        elif _LINE.search(word):
+            for inner in _split(word):
+                yield from _simple_commands(inner)
+        elif _INTERPRETER.fullmatch(Path(word).name):
+            interpreter = Path(word).name
+        else:
+            # Code of Python is no line for a shell, whatever stands in it.
+            is_code = bool(_PYTHON.fullmatch(interpreter) and _CODE.fullmatch(word))
+
+
+def _split(line: str) -> Iterator[list[str]]:
+    """Yield the words of each command in a line for a shell, without the files that it redirects to."""
+    lexer = shlex.shlex(
+        line.replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars="();<>|&"
+    )
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        tokens = list(lexer)
+    except ValueError:  # a quote that is not closed: no shell takes it, and no token may be a line again
+        yield [word for word in _LINE.split(line) if word]
+        return
+    command: list[str] = []
+    is_target = False
+    for token in tokens:
+        if _is_operator(token):
+            is_target = _REDIRECTED.fullmatch(token) is not None
+            if _ENDING.fullmatch(token):
+                yield command
+                command = []
+        elif is_target:
+            is_target = False
+        else:
+            command.append(token)
+    yield command
+
+
+def _is_operator(token: str) -> bool:
+    return bool(token) and not token.strip("();<>|&")
+
+
+def _scripts(words: Sequence[str], folder: Path) -> Iterator[Path]:
+    """Yield scripts that an interpreter in a command runs and whose names do not tell that they are."""
+    for place, word in enumerate(words):
+        name = Path(word).name
+        if not _INTERPRETER.fullmatch(name):
+            continue
+        takes_code = bool(_PYTHON.fullmatch(name) or _SHELL.fullmatch(name))
+        for argument in words[place + 1 :]:
+            if (takes_code and _CODE.fullmatch(argument)) or _MODULE.fullmatch(argument):
+                break
+            found = [f for name in (argument, f"{argument}/__main__.py") for f in _existing(folder / name)]
+            if found:
+                yield from found
+                break
 
 
 def _existing(file: Path) -> Iterator[Path]:

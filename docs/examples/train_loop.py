@@ -1,10 +1,11 @@
 """A plain PyTorch loop in phases, with a checkpoint that the next process goes on from.
 
-python docs/examples/train_loop.py FOLDER --stop-after 5     # ends early, as where a job's time is over
-python docs/examples/train_loop.py FOLDER                    # goes on there: attempt 2 of the same job
+python docs/examples/train_loop.py --stop-after 5     # ends early, as where a job's time is over
+python docs/examples/train_loop.py                    # goes on there: attempt 2 of the same job
 
 ``carbonlens runs`` lists both runs, ``carbonlens runs show RUN`` prints where time and energy of
-one went. FOLDER keeps the checkpoint, which takes too short a time for its energy to be known.
+one went. The checkpoint lies in ``train_loop``, or in the folder that is named as an argument; it
+takes too short a time for its energy to be known.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def evaluate(run: TrackedRun, model: Module, data: Digits) -> None:
 def main() -> None:
     """Train, or go on training, until all epochs are done or this process is to stop."""
     parser = argparse.ArgumentParser(description="A plain PyTorch loop in phases.")
-    parser.add_argument("folder", type=Path, help="where the checkpoint lies")
+    parser.add_argument(
+        "folder", type=Path, nargs="?", default=Path("train_loop"), help="where the checkpoint lies"
+    )
     parser.add_argument("--stop-after", type=int, default=EPOCHS, help="epochs this process does at most")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)

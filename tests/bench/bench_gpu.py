@@ -3,7 +3,7 @@
 Run with ``python -m tests.bench.bench_gpu [FOLDER]`` on a machine with an NVIDIA GPU
 and PyTorch (about nine minutes); prints a table, and writes the table and a recorded
 trace to FOLDER. Asserts nothing: the printed table of a real run is kept beside this
-file in ``gpu_h100.txt``.
+file in ``gpu_h100.txt`` and ``gpu_h200.txt``.
 """
 
 from __future__ import annotations

@@ -34,6 +34,9 @@ ZONES = 50
 SAMPLE_DAYS = 40
 LISTED = 20
 LIVE_MONTH = 12
+HOSTS = 200
+UUID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+"""Places and lengths of an id's parts in a hash."""
 
 
 def year() -> tuple[int, int]:
@@ -42,11 +45,12 @@ def year() -> tuple[int, int]:
     return period.first_hour, period.end_hour
 
 
-def make_runs(folder: Path, runs: int, groups: int = 5000) -> None:
+def make_runs(folder: Path, runs: int, groups: int = 5000, hosts: int = 0) -> None:
     """Write a compacted ledger of one year, and hourly factors and monthly prices of 50 zones.
 
     Runs differ in zone, team and model independently of each other: the worst
-    case for sums that keep sources apart.
+    case for sums that keep sources apart. With ``hosts`` they tell their times, and each
+    host has a GPU of its own, so that it must be found out which of them overlap.
     """
     import duckdb
 
@@ -81,6 +85,14 @@ def make_runs(folder: Path, runs: int, groups: int = 5000) -> None:
         "record_sha256": "'0'",
         "row_schema": str(schema.VERSION),
     }
+    if hosts:
+        digits = f"md5((i % {hosts})::VARCHAR)"
+        uuid = " || '-' || ".join(f"substr({digits}, {a}, {n})" for a, n in UUID_PARTS)
+        own |= {
+            "host_id": f"'host-' || i % {hosts}",
+            "end_us": f"{own['start_us']} + 60000000",
+            "sensor_source_id": f"CASE WHEN i % 3 > 0 THEN 'sensor:nvml_counter:GPU-' || {uuid} END",
+        }
     columns = ", ".join(f"({own.get(n, 'NULL')})::{kind} AS {n}" for n, kind in schema.COLUMNS.items())
     for month in range(12):
         target = folder / "ledger" / "months" / f"2026{month + 1:02}"
@@ -368,6 +380,10 @@ def everything(folder: Path, scale: int = 1) -> None:
         make_runs(data, runs, 5000 // min(scale, 10))
         table(f"{runs:,} runs x 438,000 hourly factors x prices, to team, model, quarter", names, data)
         shutil.rmtree(data)
+    data = folder / "hosts"
+    make_runs(data, 10**6 // scale, 5000 // min(scale, 10), HOSTS)
+    table(f"{10**6 // scale:,} runs on {HOSTS} hosts with a GPU each, none overlapping", SUMS[:2], data)
+    shutil.rmtree(data)
     data = folder / "samples"
     make_samples(data, 10**8 // scale)
     table(f"{10**8 // scale:,} samples in {SAMPLE_DAYS} days", ["samples to energy per run"], data, times=2)

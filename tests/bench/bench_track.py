@@ -83,6 +83,17 @@ def start_and_stop(folder: Path) -> None:
         print(f"{name:44}{statistics.median(values) * 1e3:8.2f} ms   worst {max(values) * 1e3:.2f}")
 
 
+def allowed() -> None:
+    """Print what it costs to read what the work may use, once a run."""
+    from carbonlens.metering.allowance import allowance
+
+    begin = time.perf_counter()
+    allowance()
+    first = (time.perf_counter() - begin) * 1e3
+    usual = median_ms(allowance, 500)
+    print(f"{'limits of CPU and memory [<= 0.3]':44}{usual:8.2f} ms   first {first:.2f}")
+
+
 def sampling(folder: Path) -> None:
     """Print what the sampler uses of one core while the program sleeps."""
     from carbonlens import track
@@ -113,6 +124,7 @@ def main() -> None:
         os.environ["XDG_STATE_HOME"] = folder
         ledger = Path(folder) / "ledger"
         imports()
+        allowed()
         start_and_stop(ledger)
         sampling(ledger)
         command(ledger)

@@ -178,3 +178,41 @@ def test_a_model_that_the_commands_write_hinders_no_going_on(shell, folder, is_t
     assert "other.py changed" in refused
     assert "model.pt" not in refused
     assert "train.py" not in refused
+
+
+EVALUATION = """
+import pathlib, sys
+file = pathlib.Path("evaluated-" + sys.argv[1])
+file.write_text(file.read_text() + "x" if file.exists() else "x")
+if not pathlib.Path("mended").exists():
+    raise SystemExit(7)
+print('{"accuracy": {"value": 0.9, "n": 4000}}')
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("work", ["callable", "command"])
+def test_going_on_makes_up_for_an_evaluation_that_did_not_end(shell, folder, work):
+    (folder / "evaluation.py").write_text(EVALUATION)
+    # A quality that the measured command tells is no evaluation.
+    (folder / "script.py").write_text(
+        """import os; open(os.environ["CARBONLENS_RESULT"], "w").write('{"quality": {"confidence": 0.5}}')"""
+    )
+    command = [sys.executable, "-S", "script.py"]
+    does = {"callable": "second:call"} if work == "callable" else {"command": command, "units": 1}
+    told = {name: [sys.executable, "-S", "evaluation.py", name] for name in "ab"}
+    spec = HEAD + variant(
+        "a", callable="first:call", evaluate=printing({"accuracy": {"value": 0.9, "n": 4000}})
+    )
+    spec += variant("b", **does, evaluate=told["b"])
+    spec += '[[gate]]\nname = "g"\nmetric = "accuracy"\nkind = "max_loss"\nlimit = 0.05\n'
+    (folder / "bench.toml").write_text(spec)
+    shell("bench", "bench.toml", code=3)
+    (folder / "mended").touch()
+    for sitting in (2, 3):
+        found = shell.json("bench", "bench.toml", "--resume")
+        assert found["comparison"]["steps"][0]["gates"][0]["outcome"] == "pass"
+        # Twice in all: what a sitting has told once is not asked again.
+        assert (folder / "evaluated-b").read_text() == "xx", sitting
+    checked = [r for r in shell.json("runs")["runs"] if r["step"] == "b" and r["role"] == "evaluation"]
+    assert sorted(r["status"] for r in checked) == ["complete", "complete", "failed"]

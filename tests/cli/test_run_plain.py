@@ -86,3 +86,29 @@ def test_a_plain_run_loads_no_library_for_command_lines(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout == "False\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "repeat", ["-1", str(2**63), "9" * 23, "9" * 90, "9" * 5000], ids=lambda r: f"{len(r)} digits"
+)
+@pytest.mark.parametrize("form", ["--repeat {}", "--repeat={}"])
+def test_a_round_that_no_record_holds_is_refused_before_the_command_runs(shell, repeat, form):
+    done = shell("run", *form.format(repeat).split(" "), "--", "touch", "ran", code=2)
+    assert "repeat" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (shell.folder / "ran").exists()
+
+
+@pytest.mark.parametrize("repeat", [0, 2**63 - 1])
+def test_the_first_and_the_last_round_that_a_record_holds_are_kept(shell, repeat):
+    shell("run", "--repeat", repeat, "--", "true")
+    (run,) = shell.json("runs")["runs"]
+    assert shell.json("runs", "show", run["run_id"])["record"]["repeat"] == repeat
+
+
+@pytest.mark.parametrize("name", ["step", "study", "unit"])
+def test_a_name_that_is_empty_is_no_name_and_is_said(shell, name):
+    shell("run", f"--{name}", "", "--units", 3, "--", "true")
+    (run,) = shell.json("runs")["runs"]
+    assert run[name] is None
+    assert [f["subject"] for f in run["findings"] if f["code"] == "CL110"] == [name]

@@ -21,7 +21,7 @@ def test_the_loop_is_measured_in_phases_and_resumed_as_the_same_job(tmp_path):
     ledger = tmp_path / "ledger"
     env = clean_environment(tmp_path, CARBONLENS_LEDGER=str(ledger))
     for more in (["--stop-after", "5"], []):
-        command = [sys.executable, str(EXAMPLE), str(tmp_path / "checkpoints"), *more]
+        command = [sys.executable, str(EXAMPLE), *more]
         done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=600)
         assert (done.returncode, done.stderr) == (0, "")
     first, second = sorted(runs(ledger), key=lambda r: r.start_us)

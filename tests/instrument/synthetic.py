@@ -8,13 +8,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from msgspec.structs import replace
 
 from carbonlens.domain.bench import Bench, Pace, Variant
 from carbonlens.domain.factor import Vector
-from carbonlens.domain.run import Run
+from carbonlens.domain.run import Quality, Run
 from carbonlens.domain.sources import Sources
 from carbonlens.domain.study import Step, Study
 from carbonlens.errors import MeasurementError
+from carbonlens.instrument.bench import TAG
 from carbonlens.instrument.window import Label, Place
 from tests.compare.study_runs import run
 
@@ -28,6 +30,8 @@ class Machine:
         self.chance = np.random.Generator(np.random.PCG64(seed))
         self.cv = cv
         self.windows = 0
+        self.evaluates = False  # whether each arm has a command that measures a quality
+        self.told: tuple[Quality, ...] = ()  # by each check and each evaluation
         self.runs: list[Run] = []
         self.calls: list[tuple[str, str]] = []
 
@@ -40,7 +44,7 @@ class Machine:
 class SyntheticArm:
     """One variant that takes ``level`` joules a unit on that machine."""
 
-    is_renewed = True
+    shared_from = None
 
     def __init__(self, machine: Machine, name: str, level: float, fails: Mapping[str, object]) -> None:
         self.machine, self.name, self.level, self.fails = machine, name, level, fails
@@ -54,6 +58,7 @@ class SyntheticArm:
     def _run(self, role: str, repeat: int | None = None) -> Run:
         energy = self.level * self.machine.factor()
         made = run(self.name, energy, repeat=repeat, role=role, run_id=f"{self.name}-{role}-{repeat}")
+        made = replace(made, tags={TAG: "0" * 16}, quality=self.machine.told if role == "evaluation" else ())
         self.machine.runs.append(made)
         return made
 
@@ -64,6 +69,12 @@ class SyntheticArm:
     def check(self, *, record: bool) -> Run | None:
         self._do("check")
         return self._run("evaluation") if record else None
+
+    def evaluate(self) -> Run | None:
+        if not self.machine.evaluates:
+            return None
+        self._do("evaluate")
+        return self._run("evaluation", 0)
 
     def measure(self, repeat: int) -> Run:
         self._do("measure", repeat)

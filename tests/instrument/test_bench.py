@@ -5,11 +5,13 @@ import signal
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from carbonlens.app.bench import _early
 from carbonlens.compare.study import compare_study
 from carbonlens.domain.bench import Pace
 from carbonlens.domain.factor import Vector
+from carbonlens.domain.run import Quality
 from carbonlens.errors import MeasurementError
 from carbonlens.instrument.bench import BenchResult, run_bench
 from carbonlens.instrument.progress import Silent
@@ -113,6 +115,31 @@ def test_ctrl_c_keeps_finished_rounds_and_resume_goes_on_with_the_next(tmp_path)
     assert [c for c in machine.calls if c[1] == "prepare"] == [("a", "prepare"), ("b", "prepare")] * 2
 
 
+def evaluations(machine):
+    return [name for name, what in machine.calls if what == "evaluate"]
+
+
+@pytest.mark.parametrize("told", [(), (Quality(name="confidence", value=0.5, n=None),)], ids=["none", "one"])
+def test_an_evaluation_is_run_once_whatever_the_check_or_it_told(tmp_path, told):
+    machine = Machine(8, cv=0.0005)
+    machine.evaluates, machine.told = True, told
+    go(tmp_path, machine, bench_of(("a", "b")))
+    assert evaluations(machine) == ["a", "b"]
+    go(tmp_path, machine, bench_of(("a", "b")), done=machine.runs)
+    assert evaluations(machine) == ["a", "b"]
+
+
+def test_an_evaluation_that_did_not_end_is_run_by_the_next_sitting_though_the_check_told_a_quality(tmp_path):
+    machine = Machine(8, cv=0.0005)
+    machine.evaluates, machine.told = True, (Quality(name="confidence", value=0.5, n=None),)
+    go(tmp_path, machine, bench_of(("a", "b", "c")), fails={"b": "evaluate"})
+    assert evaluations(machine) == ["a", "b", "c"]
+    # What a command tracks itself may look like an evaluation of the series.
+    own = [replace(r, tags={}, run_id="own") for r in machine.runs if (r.step, r.role) == ("b", "evaluation")]
+    go(tmp_path, machine, bench_of(("a", "b", "c")), done=[*machine.runs, *own])
+    assert evaluations(machine) == ["a", "b", "c", "b"]
+
+
 def test_resuming_what_is_complete_measures_nothing_more(tmp_path):
     machine = Machine(7, cv=0.0005)
     bench = bench_of(("a", "b"))
@@ -171,6 +198,24 @@ def test_a_narrow_interval_of_too_few_rounds_is_not_said_to_be_wide():
     assert "10 rounds did not reach ±1 %; the widest interval is ±2.0 %" in said.message
 
 
+def test_a_series_that_ended_early_says_how_many_rounds_its_scatter_asks_for(tmp_path):
+    bench = bench_of(("a", "b"), most=12)
+    result = go(tmp_path, Machine(2, cv=0.02), bench)
+    assert (result.ended, result.rounds) == ("most_rounds", 12)
+    (said,) = _early(result, bench.pace)
+    assert f"about {result.needed} rounds would do" in said.message
+    # That is true: so many more, and it ends as wanted, give or take what the scatter turns out to be.
+    longer = go(tmp_path, Machine(2, cv=0.02), bench_of(("a", "b"), most=3 * result.needed))
+    assert longer.ended == "narrow_enough"
+    assert result.needed / 2 < longer.rounds < 2 * result.needed
+    wild = go(tmp_path, Machine(2, cv=2.0), bench)
+    (said,) = _early(wild, bench.pace)
+    assert "1000 rounds would be too few" in said.message
+    # More rounds are no way out, and are not advised.
+    assert "--resume" not in said.mend
+    assert "half_width" in said.mend
+
+
 class Noting(Silent):
     """Keeps what it is told."""
 
@@ -179,6 +224,15 @@ class Noting(Silent):
 
     def note(self, text):
         self.notes.append(text)
+
+
+@pytest.mark.parametrize("when", ["prepare", "check", 3])
+def test_who_failed_is_named_once(tmp_path, when):
+    told = Noting()
+    result = go(tmp_path, Machine(4), bench_of(("a", "b", "c"), most=10), fails={"b": when}, progress=told)
+    said = "measure went wrong" if when == 3 else f"{when} went wrong"
+    assert result.failed == {"b": said}
+    assert told.notes == [f"b failed: {said}"]
 
 
 def test_a_baseline_that_fails_in_a_round_says_how_to_go_on_and_that_goes_on(tmp_path):

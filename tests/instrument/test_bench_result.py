@@ -104,6 +104,44 @@ def test_a_file_that_was_not_written_says_nothing(tmp_path):
     assert bench_result.read(tmp_path / "empty") == {}
 
 
+@pytest.mark.parametrize(
+    ("text", "named", "kept"),
+    [
+        ('{"unit": 5}', ["'unit'"], []),
+        ('{"Units": 5}', ["'Units'"], []),
+        ('{"units": 5, "latency_ms": [1]}', ["'latency_ms'"], []),
+        ('{"quality": {"f1": 0.5}, "accuracy": 0.9}', ["'accuracy'"], ["f1"]),
+        (
+            '{"accuracy": 0.9, "latencies_s": [1], "qualities": {}}',
+            ["'latencies_s'", "'qualities'"],
+            ["accuracy"],
+        ),
+        ('{"units": 5, "a": 1, "b": 2, "c": 3, "d": 4}', ["5", "'a', 'b', 'c' and 1 more"], []),
+    ],
+)
+def test_a_key_that_is_none_is_named_and_counts_nowhere(text, named, kept):
+    told, facts = recorded(text)
+    assert told is ("units" in text.split(":")[0])
+    (finding,) = facts.findings
+    assert finding.severity == "warning"
+    assert "latencies_ms, quality, units" in finding.mend
+    assert all(name in finding.message or name == "5" for name in named)
+    assert [q.name for q in facts.quality] == kept
+
+
+@pytest.mark.parametrize("name", ["latency_ms", "unit", "united", "quality_score", "latency_p99_ms"])
+def test_a_quality_may_have_any_name_where_it_is_said_to_be_one(name):
+    _, facts = recorded(f'{{"quality": {{"{name}": 0.5}}}}')
+    assert [q.name for q in facts.quality] == [name]
+    assert facts.findings == ()
+
+
+@pytest.mark.parametrize("name", ["united", "quality_score", "latency_p99_ms", "unit_test_pass_rate"])
+def test_a_quality_alone_that_only_begins_like_a_key_is_one(name):
+    _, facts = recorded(f'{{"{name}": 0.5}}')
+    assert [q.name for q in facts.quality] == [name]
+
+
 @pytest.mark.parametrize("latencies", ['"x"', "[null]", "3"])
 def test_wrong_latencies_are_a_finding(latencies):
     _, facts = recorded(f'{{"latencies_ms": {latencies}}}')

@@ -30,10 +30,25 @@ if how == "stubborn":
         time.sleep(600)
 class Handler(http.server.BaseHTTPRequestHandler):
     seen = 0
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/":
+            self.send_response(int(how)); self.send_header("Location", "/other")
+            self.send_header("Content-Length", "0"); self.end_headers()
+            return
+        open("got", "a").write(f"{body.decode()} {self.headers['X-Mine']};")
+        self.send_response(200); self.send_header("Content-Length", "2"); self.end_headers()
+        self.wfile.write(b"ok")
     def do_GET(self):
         Handler.seen += 1
         if how == "hangs" and Handler.seen > 1:
             time.sleep(600)
+        if how in ("moves", "leaves", "astray", "adrift") and self.path == "/":
+            there = {"moves": "/other", "leaves": f"http://localhost:{port}/other",
+                     "astray": "http://127.0.0.1:notaport/x", "adrift": "http://[::1/x"}[how]
+            self.send_response(302); self.send_header("Location", there)
+            self.send_header("Content-Length", "0"); self.end_headers()
+            return
         broken = how == "breaks" and Handler.seen > 1
         self.send_response(200)
         self.send_header("Content-Length", "1000" if broken else "2"); self.end_headers()
@@ -56,9 +71,9 @@ def variant(tmp_path, port, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "server.py").write_text(SERVER)
 
-    def of(how):
+    def of(how, **more):
         serve = (sys.executable, "server.py", str(port), how)
-        return Variant(name=how, kind="url", url=f"http://127.0.0.1:{port}/", serve=serve)
+        return Variant(name=how, kind="url", url=f"http://127.0.0.1:{port}/", serve=serve, **more)
 
     return of
 
@@ -67,8 +82,8 @@ def variant(tmp_path, port, monkeypatch):
 def work(variant):
     opened = []
 
-    def of(how, timeout_s=5.0):
-        opened.append(UrlWork(variant(how), timeout_s))
+    def of(how, timeout_s=5.0, **more):
+        opened.append(UrlWork(variant(how, **more), timeout_s))
         return opened[-1]
 
     yield of
@@ -139,6 +154,44 @@ def test_an_answer_that_breaks_off_is_none(work):
     call = work("breaks").load()
     with pytest.raises(MeasurementError, match="broke off 998 bytes early"):
         call()
+
+
+def test_a_redirect_on_the_same_server_is_followed_however_often_it_is_asked(work):
+    call = work("moves").load()
+    for _ in range(30):
+        call()
+
+
+def test_a_redirect_to_another_server_is_refused_at_once_and_so_named(work, tmp_path):
+    begin = time.monotonic()
+    with pytest.raises(MeasurementError, match="sends its callers elsewhere, to http://localhost"):
+        work("leaves", timeout_s=600.0).load()
+    assert time.monotonic() - begin < 300
+    assert is_gone(pid_of(tmp_path, "leaves"))
+
+
+@pytest.mark.parametrize("code", [301, 302, 303])
+def test_a_redirect_that_drops_the_body_fails_the_variant_at_once(work, tmp_path, code):
+    begin = time.monotonic()
+    with pytest.raises(MeasurementError, match=rf"its redirect \({code}\) to .*/other drops the body"):
+        work(str(code), timeout_s=600.0, body='{"p": 1}').load()
+    assert time.monotonic() - begin < 300
+    assert is_gone(pid_of(tmp_path, str(code)))
+
+
+@pytest.mark.parametrize("code", [307, 308])
+def test_after_a_redirect_that_asks_for_the_same_again_the_same_is_sent(work, tmp_path, code):
+    call = work(str(code), body="text", headers={"X-Mine": "7"}).load()
+    for _ in range(12):
+        call()
+    assert (tmp_path / "got").read_text() == "text 7;" * 13
+
+
+@pytest.mark.parametrize("how", ["astray", "adrift"])
+def test_a_redirect_to_no_address_fails_the_variant_and_its_server_is_ended(work, tmp_path, how):
+    with pytest.raises(MeasurementError, match="sent on to no address"):
+        work(how, timeout_s=600.0).load()
+    assert is_gone(pid_of(tmp_path, how))
 
 
 def test_one_that_accepts_and_never_answers_is_silent(port, tmp_path, monkeypatch):

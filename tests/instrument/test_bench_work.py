@@ -7,7 +7,7 @@ import pytest
 from carbonlens.domain.bench import Variant
 from carbonlens.errors import MeasurementError
 from carbonlens.instrument.bench_onnx import OnnxWork
-from carbonlens.instrument.bench_work import calls
+from carbonlens.instrument.bench_work import calls, told
 
 np = pytest.importorskip("numpy")
 
@@ -87,3 +87,10 @@ def test_a_feed_of_64_is_64_units(tmp_path, monkeypatch):
     model = model_of(tmp_path, ["n", 4])
     variant = Variant(name="m", kind="onnx", onnx=model, inputs="feeds_of_64:feed")
     assert calls(OnnxWork(variant).load(), None, 0)[0] == 64
+
+
+def test_an_error_of_several_lines_is_told_in_one():
+    assert told(RuntimeError("\n\nIMPORTANT\n  read this")) == "RuntimeError: IMPORTANT read this"
+    broken = MeasurementError("cannot be loaded (a\nb)", where="work:f", mend="mend it")
+    assert told(broken) == "work:f: cannot be loaded (a b)"
+    assert len(told(ValueError("x" * 1000))) == 300

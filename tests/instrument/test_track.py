@@ -12,7 +12,8 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from carbonlens import track
+from carbonlens import stage, track
+from carbonlens.instrument.request import Request, described
 from carbonlens.instrument.tracked import TrackedRun
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering.sensors.cpu_model import this_curve
@@ -256,6 +257,55 @@ def test_optimizations_that_are_on(ledger, said, on):
     assert run.run.on == on
 
 
+TEXTS = ["step", "study", "unit", "job_id", "workload", "zone", "site", "hardware"]
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        *((field, blank) for field in TEXTS for blank in ("", " \t")),
+        ("attempt", 0),
+        *((field, -1) for field in ("attempt", "repeat")),
+    ],
+)
+def test_what_is_empty_or_counts_from_elsewhere_is_said_and_not_recorded(ledger, field, given):
+    with track(**{"step": "s", field: given}, ledger=ledger) as run:
+        pass
+    (finding,) = [f for f in run.run.findings if f.code == "CL110"]
+    assert finding.subject == field
+    assert "empty text" in finding.message or "number below" in finding.message
+    with track("s", ledger=ledger) as plain:
+        pass
+    unstated = None if field == "step" else getattr(plain.run, field)
+    assert getattr(run.run, field) == unstated
+
+
+def test_a_loop_that_counts_its_rounds_from_0_keeps_the_first_one(ledger):
+    for number in range(3):
+        with track("s", repeat=number, ledger=ledger):
+            pass
+    with stage("s", repeat=0, ledger=ledger) as one:
+        pass
+    assert sorted(r.repeat for r in runs(ledger)) == [0, 0, 1, 2]
+    assert (one.run.repeat, [f.code for f in one.run.findings if f.code == "CL110"]) == (0, [])
+
+
+def test_a_rank_below_0_in_the_environment_is_said_and_none(ledger, monkeypatch):
+    monkeypatch.setenv("RANK", "-1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with track("s", ledger=ledger) as run:
+        pass
+    assert run.run.rank is None
+    assert any("RANK" in f.message for f in run.run.findings)
+
+
+def test_a_rank_below_0_of_a_callback_is_said_and_none():
+    notes = []
+    assert described(Request(rank=-1), None, notes).rank is None
+    assert [(f.code, f.subject) for f in notes] == [("CL110", "rank")]
+    assert described(Request(rank=0), None, []).rank == 0
+
+
 @pytest.mark.parametrize(
     ("field", "secret", "wanted"),
     [
@@ -323,6 +373,7 @@ class Unsayable:
     ("field", "said", "kept"),
     [
         ("repeat", "1", 1),
+        ("repeat", -1, None),
         ("repeat", np.int64(1), 1),
         ("repeat", "first", None),
         ("repeat", 1.5, None),
