@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ from carbonlens.accounting.allocation import allocate
 from carbonlens.app.assumptions import filled, mixed_spans
 from carbonlens.app.terms import Terms, unmeasured_gates, with_terms
 from carbonlens.compare.from_runs import PER_RUN
+from carbonlens.compare.nested import with_near_parents
 from carbonlens.compare.selecting import parse_selector, select_runs, with_combinations
 from carbonlens.domain.comparison import Comparison
 from carbonlens.domain.factor import Vector
@@ -19,7 +21,7 @@ from carbonlens.domain.run import Run
 from carbonlens.domain.study import Selector, Step, Study
 from carbonlens.errors import MissingExtraError, SelectionError
 from carbonlens.ledger.opening import open_ledger
-from carbonlens.ledger.records import current
+from carbonlens.ledger.records import current, heirs
 from carbonlens.ledger.store import Ledger, LedgerView
 
 UNIT_OF_THE_RUNS = ""
@@ -115,18 +117,22 @@ def _prepared(
     steps: Sequence[str],
     terms: Terms | None,
 ) -> Prepared:
-    view = _current(store.view())
+    recorded = store.view()
+    corrected = heirs(recorded.runs)
+    view = _current(recorded)
     names = {r.step for r in view.runs}
     if study is None and baseline and steps and all("=" in t and t not in names for t in (baseline, *steps)):
         chosen, stated, guessed = _of_selectors(baseline, steps), Vector(), False
     else:
-        chosen, stated, guessed = _resolve(study, view, store)
+        chosen, stated, guessed = _resolve(
+            study, view, store, partial(with_near_parents, everything=recorded.runs, heirs=corrected)
+        )
         if baseline is not None or steps:
             if chosen.optimizations and not chosen.steps:
                 # The steps of a lattice are its measured combinations, known from the runs alone.
                 chosen = with_combinations(chosen, select_runs(chosen, view.runs))
             chosen = _reselect(chosen, baseline, steps)
-    runs = select_runs(chosen, view.runs)
+    runs = with_near_parents(select_runs(chosen, view.runs), recorded.runs, corrected)
     if not runs:
         raise _no_runs(chosen.name, view, store)
     chosen = with_terms(with_combinations(_with_unit(chosen, runs), runs), terms)
@@ -139,13 +145,13 @@ def _prepared(
     from carbonlens.compare.sharing import without_double_billing
 
     renamed = {r.run_id: r for r in runs}
-    allocation = allocate([renamed.get(r.run_id, r) for r in view.runs])
+    allocation = allocate([renamed.get(r.run_id, r) for r in view.runs], corrected)
     runs, of_sharing = without_double_billing(runs, allocation, chosen)
     shared = filled(vector if vector is not None else stated)
     chosen = _with_filled_places(chosen)
     vectors = (shared, *(p.vector for p in chosen.effort_places))
     of_factors = (*(f for v in vectors for f in v.findings), *mixed_spans(vectors))
-    notes = [*view.findings, *of_sharing, *of_factors, *_unstated_widths(shared)]
+    notes = [*view.findings, *of_sharing, *of_factors, *_unstated_widths(shared, runs)]
     notes += unmeasured_gates(chosen, runs)
     if guessed and baseline is None:
         notes.append(_guessed_baseline(chosen))
@@ -182,10 +188,14 @@ def _guessed_baseline(study: Study) -> Finding:
     )
 
 
-def _unstated_widths(vector: Vector) -> list[Finding]:
+def _unstated_widths(vector: Vector, runs: Sequence[Run]) -> list[Finding]:
     """Say which factors have no stated uncertainty: their error is in no interval."""
+    found = []
+    is_unsure = vector.host_overhead is not None and vector.host_overhead_u_relative is None
+    if is_unsure and any(r.boundary == "device" for r in runs):
+        found.append(_no_interval())
     parts = [p for p in (vector.location, vector.market, vector.embodied) if p is not None]
-    return [
+    return found + [
         Finding(
             code="CL310",
             severity="info",
@@ -196,6 +206,18 @@ def _unstated_widths(vector: Vector) -> list[Finding]:
         for p in parts
         if p.u_relative == 0
     ]
+
+
+def _no_interval() -> Finding:
+    """Say why carbon has no interval: how sure an overhead is that nobody states stays unknown."""
+    return Finding(
+        code="CL310",
+        severity="warning",
+        message="the uncertainty of host_overhead is not stated: carbon and the cost of electricity have "
+        "no interval",
+        subject="host_overhead",
+        mend="state host_overhead_u_relative in [facility], one relative sigma of it",
+    )
 
 
 def environment_of(runs: Sequence[Run]) -> tuple[tuple[str, str], ...]:
@@ -213,8 +235,20 @@ def environment_of(runs: Sequence[Run]) -> tuple[tuple[str, str], ...]:
     return tuple((name, "; ".join(values)) for name, values in stated.items() if values)
 
 
-def _resolve(study: Study | str | Path | None, view: LedgerView, store: Ledger) -> tuple[Study, Vector, bool]:
-    """Return the study, its vector, and whether its baseline was only guessed from the runs."""
+def _resolve(
+    study: Study | str | Path | None,
+    view: LedgerView,
+    store: Ledger,
+    near: Callable[[Sequence[Run]], Sequence[Run]],
+) -> tuple[Study, Vector, bool]:
+    """Return the study, its vector, and whether its baseline was only guessed from the runs.
+
+    Args:
+        study: As in ``compare``.
+        view: Runs that count.
+        store: The ledger.
+        near: Gives runs their nearest parents among themselves.
+    """
     from carbonlens.inventory import study_file
 
     if isinstance(study, Study):
@@ -230,7 +264,7 @@ def _resolve(study: Study | str | Path | None, view: LedgerView, store: Ledger) 
     runs = [r for r in view.runs if r.study == name]
     if not runs:
         raise _no_runs(name, view, store)
-    made = study_from_runs(runs, name)
+    made = study_from_runs(near(runs), name)
     stated = made.baseline == "baseline" or any(r.on == () for r in runs)
     return made, Vector(), not stated
 

@@ -17,7 +17,33 @@ _GATE: Final = re.compile(
     r"\s*(?P<metric>[^:<>=]+?)\s*:\s*"
     r"(?P<kind>max_loss|max_value|min_value|min_retention|max_ratio)\s*=\s*(?P<limit>[^=]+?)\s*"
 )
-_VOLUME: Final = re.compile(r"\s*(?P<units>[0-9.]+(?:e[+-]?[0-9]+)?)\s*(?P<period>.*?)\s*", re.IGNORECASE)
+_AMOUNT: Final = (
+    r"\s*(?P<units>[0-9]{1,3}(?P<group>[,' \u00a0\u202f])[0-9]{3}(?:(?P=group)[0-9]{3})*(?![0-9.])"
+    r"|[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+\.)"
+    r"(?:\s*(?P<scale>k|K|thousand|M|million|bn|billion)(?![^\W\d_]))?"
+)
+_VOLUME: Final = re.compile(
+    _AMOUNT + r"(?:(?:\s+|(?=/))(?P<period>(?:/"
+    r"|(?:an?|one|per|each|every|half|in|over|for|during|until|by|the|this|next)\b"
+    r"|(?:second|minute|hour|day|week|month|quarter|year)s?\b|(?:dai|week|month|quarter|year|annual)ly\b)"
+    r"(?:[ -]?\w+)*))?\s*"
+)
+"""Digits, grouped by one sign or not, or as a float; a word for their size; a period in plain words.
+
+A word that begins no period may be a part of the number (``2 crore``), so it is refused."""
+
+_UNITS_FIRST: Final = re.compile(_AMOUNT + r"\s+(?P<unit>[^\W\d_]+)\s+(?:a|an|per|each|every|in)\s.*")
+_SIZE: Final = re.compile(
+    r"[0-9]|\b(?:k|m|bn|mio|mrd|lakh|crore|(?:dozen|hundred|thousand|million|billion|trillion)s?)\b",
+    re.IGNORECASE,
+)
+"""What a period does not hold: the number would go on there (``5 one hundred thousand a year``)."""
+
+_SCALES: Final = {
+    **dict.fromkeys(("k", "K", "thousand"), 1e3),
+    **dict.fromkeys(("M", "million"), 1e6),
+    **dict.fromkeys(("bn", "billion"), 1e9),
+}
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,17 +78,11 @@ def parse_terms(margin: float | None, gates: Sequence[str], volume: str | None) 
 
     if margin is not None:
         check_margin(margin, "--margin")
-    found = _VOLUME.fullmatch(volume) if volume is not None else None
-    units = _number(found["units"]) if found else None
-    if volume is not None:
-        if units is None:
-            raise UsageError(f"--volume {volume!r} is none", mend='write units and a period: "2e9 a year"')
+    units, period = (None, None) if volume is None else _volume(volume)
+    if units is not None:
         check_volume("volume", units, "--volume")
     return Terms(
-        margin=margin,
-        gates=tuple(_gate(text) for text in gates),
-        volume_units=units,
-        volume_period=found["period"] or None if found else None,
+        margin=margin, gates=tuple(_gate(text) for text in gates), volume_units=units, volume_period=period
     )
 
 
@@ -103,6 +123,31 @@ def unmeasured_gates(study: Study, runs: Sequence[Run]) -> tuple[Finding, ...]:
         )
         for g in silent
     )
+
+
+def _volume(text: str) -> tuple[float, str | None]:
+    """Return units and period of ``2e9 a year``, ``2,000,000 a year``, ``10k a day``, ``2 million a year``.
+
+    Raises:
+        UsageError: If a part of it is not understood: half of a number is another number.
+    """
+    found = _VOLUME.fullmatch(text)
+    if found is None or _SIZE.search(found["period"] or ""):
+        raise UsageError(
+            f"--volume {text!r} is none{_why_none(text, found)}",
+            mend='write a number and a plain period: "2e9 a year", "2,000,000 a year", "10k a day"',
+        )
+    digits = found["units"].replace(found["group"], "") if found["group"] else found["units"]
+    return float(digits) * _SCALES.get(found["scale"] or "", 1.0), found["period"]
+
+
+def _why_none(text: str, found: re.Match[str] | None) -> str:
+    if found is not None:
+        return f": {found['period']!r} is no plain period, the number may go on in it"
+    unit = _UNITS_FIRST.fullmatch(text)
+    if unit is None or _SIZE.fullmatch(unit["unit"]):
+        return ""
+    return f": {unit['unit']!r} is no period; leave the unit out, it is the study's"
 
 
 def _gate(text: str) -> Gate:

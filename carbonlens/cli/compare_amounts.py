@@ -10,6 +10,7 @@ from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting import names
 
+NAME_WIDTH = 20
 _PLACE_WIDTH = 30
 _MEASURES = {"energy": "energy", "carbon_location": "carbon", "cost": "cost"}
 
@@ -44,6 +45,12 @@ def per(comparison: Comparison) -> str:
         return f" per {comparison.study.unit}"
     period = comparison.study.volume_period
     return " for the volume" if period is None else f" {output.clip(period, _PLACE_WIDTH)}"
+
+
+def names_apart(comparison: Comparison, width: int = NAME_WIDTH) -> dict[str, str]:
+    """Return each step's name as printed: cut to a width, and no two alike."""
+    steps = [comparison.study.baseline, *(s.step for s in comparison.steps)]
+    return dict(zip(steps, output.clip_apart(steps, width), strict=True))
 
 
 def earned_back_text(items: Sequence[BreakEven], unit: str) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from carbonlens.cli import output
-from carbonlens.cli.compare_amounts import METHODS, adding_up, earned_back_text, per
-from carbonlens.domain.comparison import Amounts, ArmMetrics, Comparison, GateResult, StepResult
+from carbonlens.cli.compare_amounts import METHODS, adding_up, earned_back_text, names_apart, per
+from carbonlens.domain.comparison import Amounts, ArmMetrics, Comparison, GateResult
 from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting import names
 from carbonlens.reporting.metrics import gate_format, is_fraction, metric_words
 
 _WIDTH = 18
+_ABOVE_IDLE = "above idle"
 _AMOUNTS = {
     "energy_j": fmt.energy,
     "emissions_location_kg": fmt.mass,
@@ -31,7 +32,7 @@ def details_of(comparison: Comparison) -> list[str]:
         *_parts(comparison),
         *_beside(comparison),
         *_alone_and_last(comparison),
-        *_gates(comparison.steps),
+        *_gates(comparison),
         *_front(comparison),
         *_marginal(comparison),
     ]
@@ -39,7 +40,8 @@ def details_of(comparison: Comparison) -> list[str]:
 
 def _parts(comparison: Comparison) -> list[str]:
     total, method = comparison.total, comparison.attribution_method
-    named = [(_name(s.step), s.attribution) for s in comparison.steps if s.attribution is not None]
+    apart = names_apart(comparison, _WIDTH)
+    named = [(apart[s.step], s.attribution) for s in comparison.steps if s.attribution is not None]
     if not named or total is None or method is None:
         return []
     columns = [
@@ -65,13 +67,16 @@ def _beside(comparison: Comparison) -> list[str]:
         ("power", lambda m: _text(m.power_w, lambda e: fmt.plain(e, "W"))),
         ("peak memory", lambda m: _text(m.peak_memory_bytes, fmt.size)),
         (f"{names.plural(comparison.study.unit)}/s", lambda m: _text(m.throughput_per_s, fmt.plain)),
-        ("above idle", lambda m: _text(m.dynamic_per_unit_j, lambda e: fmt.energy(e, scale))),
+        (_ABOVE_IDLE, lambda m: _text(m.dynamic_per_unit_j, lambda e: fmt.energy(e, scale))),
     ]
     told = [(title, show) for title, show in shown if any(show(m) != fmt.UNKNOWN for _, m in arms)]
     if not told:
         return []
-    rows = [[_name(name), *(show(m) for _, show in told)] for name, m in arms]
-    title = f"beside the energy that is compared, energy above idle power per {comparison.study.unit}:"
+    apart = names_apart(comparison, _WIDTH)
+    rows = [[apart[name], *(show(m) for _, show in told)] for name, m in arms]
+    has_dynamic = any(title == _ABOVE_IDLE for title, _ in told)
+    of_dynamic = f", energy above idle power per {comparison.study.unit}" if has_dynamic else ""
+    title = f"beside the energy that is compared{of_dynamic}:"
     return ["", *_clipped([title, *output.table(["measured", *(t for t, _ in told)], rows)])]
 
 
@@ -83,9 +88,10 @@ def _alone_and_last(comparison: Comparison) -> list[str]:
     """Return what each optimization saves when it is switched on first, and when last."""
     if comparison.mode != "lattice":
         return []
+    apart = names_apart(comparison, _WIDTH)
     rows = [
         [
-            _name(s.step),
+            apart[s.step],
             _energy(s.savings),
             _energy(s.leave_one_out),
             fmt.UNKNOWN if s.order_range is None else _between(s.order_range.low_j, s.order_range.high_j),
@@ -96,10 +102,11 @@ def _alone_and_last(comparison: Comparison) -> list[str]:
     return ["", *_clipped([title, *output.table(["step", "first", "last", "over orders"], rows)])]
 
 
-def _gates(steps: Sequence[StepResult]) -> list[str]:
+def _gates(comparison: Comparison) -> list[str]:
+    apart = names_apart(comparison, _WIDTH)
     rows = [
-        [_name(s.step), output.clip(g.name, _WIDTH), _observed(g), _limit(g), g.outcome]
-        for s in steps
+        [apart[s.step], output.clip(g.name, _WIDTH), _observed(g), _limit(g), g.outcome]
+        for s in comparison.steps
         for g in s.gates
     ]
     return (
@@ -113,11 +120,12 @@ def _front(comparison: Comparison) -> list[str]:
     if not comparison.pareto:
         return []
     measures = list(comparison.pareto[0].values)
+    apart = names_apart(comparison, _WIDTH)
     rows = [
         [
-            _name(p.step),
-            *(_value(m, p.values[m]) for m in measures),
-            "on the front" if p.on_front else f"beaten by {_name(p.dominated_by or '')}",
+            apart.get(p.step, p.step),
+            *(_value(m, p.values[m], [q.values[m] for q in comparison.pareto]) for m in measures),
+            "on the front" if p.on_front else f"beaten by {apart.get(p.dominated_by or '', '')}",
         ]
         for p in comparison.pareto
     ]
@@ -127,12 +135,13 @@ def _front(comparison: Comparison) -> list[str]:
 
 def _marginal(comparison: Comparison) -> list[str]:
     unit = names.plural(comparison.study.unit)
+    apart = names_apart(comparison, _WIDTH)
     lines = []
     for step in comparison.steps:
         said = earned_back_text(step.break_even, unit)
         if said:
-            lines.append(f"{_name(step.step)}: {said}")
-    return ["", "each step's own work is earned back after:", *_clipped(lines)] if lines else []
+            lines += output.wrap(f"{apart[step.step]}: {said}", output.width())
+    return ["", "each step's own work is earned back after:", *lines] if lines else []
 
 
 def _energy(amounts: Amounts | None) -> str:
@@ -157,16 +166,12 @@ def _limit(gate: GateResult) -> str:
     return gate_format(gate)(Estimate(value=gate.limit, unit=gate.observed.unit)).text
 
 
-def _value(measure: str, value: float) -> str:
+def _value(measure: str, value: float, column: Sequence[float]) -> str:
     if measure == "energy_j":
         return fmt.energy(Estimate(value=value, unit="J")).text
     if measure.startswith("latency_"):
         return fmt.plain(Estimate(value=value, unit="ms"), "ms").text
-    return (fmt.percent if is_fraction(measure) else fmt.plain)(Estimate(value=value, unit="1")).text
-
-
-def _name(step: str) -> str:
-    return output.clip(step, _WIDTH)
+    return (fmt.percent if is_fraction(measure, column) else fmt.plain)(Estimate(value=value, unit="1")).text
 
 
 def _clipped(lines: Sequence[str]) -> list[str]:

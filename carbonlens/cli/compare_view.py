@@ -7,32 +7,29 @@ from collections.abc import Sequence
 import msgspec
 
 from carbonlens.cli import output
-from carbonlens.cli.compare_amounts import METHODS, adding_up, earned_back_text, per
+from carbonlens.cli.compare_amounts import METHODS, NAME_WIDTH, adding_up, earned_back_text, names_apart, per
+from carbonlens.cli.compare_carbon import carbon_text, cost_text
 from carbonlens.cli.compare_details import details_of
-from carbonlens.domain.comparison import Amounts, Comparison, Effect, StepResult
+from carbonlens.cli.compare_findings import OF_CARBON, OF_COST, worth_showing
+from carbonlens.domain.comparison import Comparison, Effect, StepResult
 from carbonlens.domain.estimate import Estimate
-from carbonlens.domain.factor import Factor
 from carbonlens.domain.finding import Finding
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting import names
-from carbonlens.reporting.comparison_json import comparison_json
+from carbonlens.reporting.comparison_figures import identified_json
 
-_STEP_WIDTH = 20
-_PLACE_WIDTH = 30
+_STEP_WIDTH = NAME_WIDTH
 _LEAST_STEP_WIDTH = 8
 _UNIT_WIDTH = 10
 _MOST_REASONS = 5
 _MOST_LINES = 8
 _LEAST_LINES = 3
-_FIRST = ("CL412", "CL418", "CL403", "CL405", "CL413", "CL441", "CL401", "CL443")
-"""Findings that change how table and sums must be read."""
-
 _COLUMNS = ("vs", "change [95 %]", "gates", "decision")
 
 
 def print_as_json(comparison: Comparison) -> None:
     """Print the shape that outside scripts rely on."""
-    output.print_json(comparison_json(comparison))
+    output.print_json(identified_json(comparison))
 
 
 def print_as_text(comparison: Comparison, *, details: bool = False) -> None:
@@ -48,7 +45,8 @@ def print_as_text(comparison: Comparison, *, details: bool = False) -> None:
     disagreeing = _first(_disagreeing(comparison), most)
     for line in disagreeing:
         output.say(line)
-    reasons = _first([_why_not(comparison, step) for step in comparison.steps], most)
+    shown = names_apart(comparison)
+    reasons = _first([_why_not(comparison, step, shown[step.step]) for step in comparison.steps], most)
     for line in reasons:
         output.note(line)
     totals = [*_total(comparison), *_together(comparison), *_break_even(comparison)]
@@ -80,7 +78,7 @@ def _first(said: Sequence[Sequence[str]], most: int | None) -> list[str]:
 
 
 def _worth_showing(comparison: Comparison) -> list[Finding]:
-    """Return the findings for the terminal: those on the comparison itself before those on its surroundings.
+    """Return the findings for the terminal.
 
     What the lines above say already is left out: where verdict and joules disagree,
     and, without place and price, each factor that is missing.
@@ -88,18 +86,16 @@ def _worth_showing(comparison: Comparison) -> list[Finding]:
     vector = comparison.vector
     told = {"CL444"}
     if vector.location is None:
-        told |= {"CL302", "CL303", "CL304", "CL305", "CL306"}
+        told |= OF_CARBON
     if vector.currency is None:
-        told.add("CL309")
-    kept = [f for f in comparison.findings if f.code not in told]
-    # A step that is adopted but not in the sum changes how the table must be read.
-    raised = [msgspec.structs.replace(f, severity="warning") if f.code == "CL412" else f for f in kept]
-    return sorted(raised, key=lambda f: (f.code.startswith("CL3"), f.code not in _FIRST))
+        told |= OF_COST
+    return worth_showing(comparison.findings, told=frozenset(told))
 
 
 def _disagreeing(comparison: Comparison) -> list[list[str]]:
     """Explain in a line each step whose verdict and joules point to opposite sides."""
     lines: list[list[str]] = []
+    shown = names_apart(comparison)
     for step in comparison.steps:
         part = step.attribution or step.would_have
         if step.joules_say is None or part is None:
@@ -109,15 +105,14 @@ def _disagreeing(comparison: Comparison) -> list[list[str]]:
         where = "saves where little is used, costs where much is"
         if step.verdict == "worse":
             where = "costs where little is used, saves where much is"
-        name = output.clip(step.step, _STEP_WIDTH)
+        name = shown[step.step]
         said = f"* {name}: {step.verdict} as a mean of ratios, but {step.joules_say} {_amount(size)}"
         lines.append(_wrapped(f"{said}{per(comparison)} in joules: it {where}"))
     return lines
 
 
-def _why_not(comparison: Comparison, step: StepResult) -> list[str]:
+def _why_not(comparison: Comparison, step: StepResult, name: str) -> list[str]:
     """Return on a step that is not adopted why, and what it would have saved."""
-    name = output.clip(step.step, _STEP_WIDTH)
     if step.error is not None:
         return [output.clip(f"{name} failed: {step.error}", output.width())]
     if step.decision == "adopt" or not step.reasons:
@@ -264,24 +259,9 @@ def _total(comparison: Comparison) -> list[str]:
             f"{what}: energy {change_of(comparison.total_effect)}, "
             f"saves {_amount(total.energy_j)}{per(comparison)}"
         ),
-        *_wrapped(_carbon(comparison, total)),
-        *([] if total.cost.value is None else [f"cost saved{_cost(comparison, total.cost)}"]),
+        *_wrapped(carbon_text(comparison, total)),
+        *_wrapped(cost_text(comparison, total)),
     ]
-
-
-def _carbon(comparison: Comparison, total: Amounts) -> str:
-    """Return what is saved in carbon, with place and factor beside it."""
-    vector = comparison.vector
-    no_price = "" if total.cost.value is not None else ", and no price, so no cost"
-    if vector.location is None:
-        return f"place unknown, so no carbon figure{no_price} (--assumptions)"
-    example = ", example" if vector.example else ""
-    place = output.clip(vector.place or vector.location.zone, _PLACE_WIDTH)
-    figures = f"{_mass(total.emissions_location_kg)} location-based"
-    if total.emissions_market_kg.value is not None:
-        figures += f", {_mass(total.emissions_market_kg)} market-based"
-    text = f"carbon saved{per(comparison)}: {figures} ({place}: {_factor(vector.location)}{example})"
-    return text + ("; no price, so no cost" if no_price else "")
 
 
 def _together(comparison: Comparison) -> list[str]:
@@ -302,9 +282,8 @@ def _together(comparison: Comparison) -> list[str]:
     named = [(s.step, s.attribution.energy_j) for s in comparison.steps if s.attribution is not None]
     if method and named and total is not None:
         texts = adding_up([part for _, part in named], total.energy_j, fmt.energy)
-        shown = ", ".join(
-            f"{output.clip(name, _STEP_WIDTH)} {text}" for (name, _), text in zip(named, texts, strict=True)
-        )
+        apart = names_apart(comparison)
+        shown = ", ".join(f"{apart[name]} {text}" for (name, _), text in zip(named, texts, strict=True))
         orders = comparison.orders
         if comparison.attribution_method == "order_mean" and orders is not None:
             method = f"{method}; {orders.measured} of {orders.possible}"
@@ -312,31 +291,11 @@ def _together(comparison: Comparison) -> list[str]:
     return lines
 
 
-def _cost(comparison: Comparison, cost: Estimate) -> str:
-    if comparison.basis != "per_unit":
-        printed = fmt.money(cost)
-        return f"{per(comparison)}: {printed.text} {printed.interval}".rstrip()
-    # A cent fraction an image is unreadable; a million of them is an amount.
-    printed = fmt.money(cost.scale(1e6, cost.unit))
-    text = f" per million {names.plural(comparison.study.unit)}: {printed.text} {printed.interval}"
-    return text.rstrip()
-
-
 def _amount(energy: Estimate) -> str:
     printed = fmt.energy(energy)
-    return f"{printed.text} {printed.interval}".strip()
-
-
-def _mass(mass: Estimate) -> str:
-    printed = fmt.mass(mass)
     return f"{printed.text} {printed.interval}".strip()
 
 
 def _break_even(comparison: Comparison) -> list[str]:
     said = earned_back_text(comparison.break_even, names.plural(comparison.study.unit))
     return _wrapped(f"earned back after: {said}") if said else []
-
-
-def _factor(factor: Factor) -> str:
-    grams = fmt.plain(Estimate(value=factor.value_kg_per_kwh * 1000, unit="g/kWh"), "g/kWh").text
-    return f"{grams}, {factor.period}"

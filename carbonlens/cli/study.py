@@ -10,6 +10,7 @@ import typer
 from carbonlens.cli.options import JsonOption
 from carbonlens.errors import UsageError
 
+_DIGITS = 9
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -21,7 +22,9 @@ def register(app: typer.Typer) -> None:
 
 
 def plan_command(
-    steps: Annotated[int | None, typer.Option("--steps", help="Number of optimizations.")] = None,
+    steps: Annotated[
+        str | None, typer.Option("--steps", metavar="N", help="Number of optimizations.")
+    ] = None,
     step: Annotated[
         list[str] | None, typer.Option("--step", help="Name of an optimization, instead of --steps.")
     ] = None,
@@ -85,7 +88,7 @@ def seconds(text: str, option: str) -> float:
     return value * factor
 
 
-def _names(steps: int | None, named: list[str]) -> tuple[str, ...]:
+def _names(steps: str | None, named: list[str]) -> tuple[str, ...]:
     from carbonlens.compare.planning import MOST_STEPS
 
     if (steps is None) == (not named):
@@ -94,7 +97,9 @@ def _names(steps: int | None, named: list[str]) -> tuple[str, ...]:
         )
     if named:
         return tuple(named)
-    count = steps or 0
+    written = (steps or "").strip()
+    count = int(written) if written.isascii() and written.isdigit() and len(written) < _DIGITS else 0
     if not 1 <= count <= MOST_STEPS:
-        raise UsageError(f"--steps is {count}", mend=f"write a number from 1 to {MOST_STEPS}")
+        mend = f"write a number from 1 to {MOST_STEPS}, or --step NAME for each name"
+        raise UsageError(f"--steps is {written}, no number of optimizations", mend=mend)
     return tuple(f"step{i}" for i in range(1, count + 1))

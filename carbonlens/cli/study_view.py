@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -47,7 +47,8 @@ def print_as_text(plan: Plan, written: Path | None) -> None:
             f"{cells} of {2**n} combinations, on {len(plan.orders)} orders drawn in antithetic pairs: "
             "estimated"
         )
-        output.say("Shapley values with an interval (keep the orders with -o study.toml)")
+        keep = " (keep the orders with -o study.toml)" if written is None else ""
+        output.say(f"Shapley values with an interval{keep}")
     output.say(
         f"{counted(plan.rounds, 'round')}"
         f" of {counted(cells, 'run')} of {_time(plan.run_s)} and {_time(plan.settle_s)} to settle: "
@@ -71,21 +72,24 @@ def print_as_text(plan: Plan, written: Path | None) -> None:
             f"does NOT fit the budget of {_time(plan.budget_s)}: give more time, fewer steps, or shorter runs"
         )
     for number, order in enumerate(plan.schedule[:_ROUNDS_SHOWN], start=1):
-        shown = [joined(plan.cells[i]) for i in order[:_MOST_SHOWN]]
-        rest = f" ... {len(order) - _MOST_SHOWN} more" if len(order) > _MOST_SHOWN else ""
-        text = f"round {number}: {', '.join(shown)}{rest}"
-        for line in textwrap.wrap(
-            output.clean(text),
-            output.WIDTH,
-            subsequent_indent="  ",
-            max_lines=_LINES_A_ROUND,
-            placeholder=" ...",
-        ):
+        for line in _round(number, [joined(plan.cells[i]) for i in order]):
             output.say(line)
     if plan.rounds > _ROUNDS_SHOWN:
         output.say("and so on: a new order for each pair of rounds, then its reverse (--json: all)")
     if written is not None:
         output.say(output.clip(f"saved {written}", output.WIDTH))
+
+
+def _round(number: int, names: Sequence[str]) -> list[str]:
+    """Return the order of a round in two lines, with how many more there are."""
+    for many in range(min(len(names), _MOST_SHOWN), 0, -1):
+        rest = f" ... {len(names) - many} more" if many < len(names) else ""
+        lines = output.wrap(f"round {number}: {', '.join(names[:many])}{rest}", output.WIDTH)
+        if len(lines) <= _LINES_A_ROUND:
+            return lines
+    rest = f" ... {len(names) - 1} more" if len(names) > 1 else ""
+    first = output.clip(names[0], output.WIDTH - len(rest) - 2)  # a line of its own, indented
+    return output.wrap(f"round {number}: {first}{rest}", output.WIDTH)
 
 
 def _time(seconds: float) -> str:

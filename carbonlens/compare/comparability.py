@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from carbonlens.compare.arms import Arm
+from carbonlens.compare.cpu_limits import differing_limits
+from carbonlens.compare.mixes import other_mixes
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.study import Study
@@ -19,7 +22,17 @@ def _stated(values: Iterable[str | None]) -> frozenset[str]:
 
 
 def _tag(name: str) -> _Reader:
-    return lambda run: run.tags.get(name)
+    """Return a reader of a tag that holds a number: 1 and 1.0 are one."""
+
+    def read(run: Run) -> str | None:
+        text = run.tags.get(name)
+        try:
+            number = None if text is None else float(text)
+        except ValueError:
+            number = None
+        return text if number is None or not math.isfinite(number) else f"{number:.12g}"
+
+    return read
 
 
 def _idle(run: Run) -> str | None:
@@ -45,28 +58,34 @@ ROUTINE: Final = ("batch", "sequence_length", "volume")
 """Tags of runs that must be equal, or be adjusted as the study declares."""
 
 
-def check(arms: Sequence[Arm], study: Study) -> tuple[Finding, ...]:
+def check(arms: Sequence[Arm], study: Study, failed: Collection[str] = ()) -> tuple[Finding, ...]:
     """Refuse arms that differ in what must be equal; say what nobody states.
 
     Args:
         arms: The usable arms, baseline first.
         study: Declares which routine variables are adjusted.
+        failed: Names of steps that failed: of them the rounds that are left need not be alike.
 
     Raises:
         IncomparableError: If two arms differ in unit, boundary, currency,
             workload, hardware, host or idle convention, or in a routine variable
-            for which no adjustment is declared.
+            for which no adjustment is declared; or if one ran more of its rounds, or another
+            round, on one of several workloads, hardwares or hosts.
     """
     findings: list[Finding] = []
     runs = [a.runs for a in arms]
+    judged = [a for a in arms if a.name not in failed]
     for field, read, mend in _FIELDS:
         found = [frozenset(map(read, some)) for some in runs]
         values = [_stated(v) for v in found]
         _refuse_differing(field, values, arms, study.name, mend)
         silent = [a.name for a, v in zip(arms, found, strict=True) if None in v]
         findings.extend(_unstated(field, values, silent, study.name, mend))
-    _refuse_unadjusted(arms, runs, study)
-    return (*findings, *_components(runs), *_idle_convention(arms, runs, study.name))
+        if field not in _ONE_VALUE:
+            findings += other_mixes(field, read, judged, study.name, mend, margin=study.margin)
+    findings.extend(_routine(arms, judged, study))
+    findings += (*_components(runs), *differing_limits(judged))
+    return (*findings, *_idle_convention(arms, runs, study.name))
 
 
 def refuse_other_unit(arms: Sequence[Arm], study: Study) -> None:
@@ -124,20 +143,31 @@ def _unstated(
     return [Finding(code="CL420", severity="warning", message=message, subject=field, mend=mend)]
 
 
-def _refuse_unadjusted(arms: Sequence[Arm], runs: Sequence[tuple[Run, ...]], study: Study) -> None:
-    """Refuse arms of other batch, sequence length or volume unless the study says how to adjust."""
-    if not any(run.tags for some in runs for run in some):
-        return
+def _routine(arms: Sequence[Arm], judged: Sequence[Arm], study: Study) -> list[Finding]:
+    """Refuse arms of other batch, sequence length or volume unless the study says how to adjust.
+
+    Whether an arm that does not state one agrees in it is not known, which is said.
+    """
+    if not any(run.tags for arm in arms for run in arm.runs):
+        return []
     declared = {a.tag for a in study.adjustments}
+    findings: list[Finding] = []
     for tag in ROUTINE:
         if tag in declared:
             continue
-        values = [_stated(map(_tag(tag), some)) for some in runs]
+        read = _tag(tag)
+        found = [frozenset(map(read, arm.runs)) for arm in arms]
+        values = [_stated(v) for v in found]
         mend = (
             f"measure all arms at one {tag}, or declare it in the study file: [[adjustment]] with "
             f'tag = "{tag}" and an exponent, 0 where it is part of the step'
         )
         _refuse_differing(tag, values, arms, study.name, mend)
+        findings += other_mixes(tag, read, judged, study.name, mend, margin=study.margin)
+        silent = [a.name for a, v in zip(arms, found, strict=True) if None in v]
+        if any(values):
+            findings += _unstated(tag, values, silent, study.name, f"state the tag {tag} everywhere")
+    return findings
 
 
 def _idle_convention(arms: Sequence[Arm], runs: Sequence[tuple[Run, ...]], study: str) -> tuple[Finding, ...]:

@@ -6,15 +6,16 @@ which need not be the serving site's. Hours of engineering are given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from carbonlens.accounting.amounts import NO_CURRENCY, account
 from carbonlens.compare.arms import MEASURES
-from carbonlens.compare.contrast import sum_amounts
+from carbonlens.compare.contrast import scaled, sum_amounts
 from carbonlens.compare.from_runs import is_chain
 from carbonlens.compare.grouping import StepRuns
 from carbonlens.compare.observation import core_hours, measured_energy
@@ -31,14 +32,31 @@ _WIDTH: Final[tuple[Boundary, ...]] = ("device", "it", "facility")
 """Boundaries, each of which holds the one before it."""
 
 
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """What one effort run took.
+
+    Attributes:
+        amounts: Of the run.
+        around: Ids of the effort runs of the study in which it lies: their energy holds its own.
+    """
+
+    run_id: str
+    amounts: Amounts
+    around: frozenset[str] = frozenset()
+
+
+Works = Mapping[str, Sequence[Work]]
+"""Effort runs by step."""
+
+
 def efforts_of(
     groups: Mapping[str, StepRuns],
     study: Study,
     vector: Vector,
     boundary: Boundary | None,
     currency: str | None = None,
-) -> tuple[dict[str, Amounts], tuple[Finding, ...]]:
-    """Return what making each step took; a step without recorded work is absent.
+) -> tuple[dict[str, Amounts], Works, tuple[Finding, ...]]:
+    """Return what making each step took, and its runs; a step without recorded work is absent.
 
     An optimization of a lattice that was not measured alone has its hours under its own name.
 
@@ -53,19 +71,22 @@ def efforts_of(
         IncomparableError: If effort, engineering and what is saved are not priced in one currency.
     """
     hours = _hours(study)
-    parts: dict[str, list[Amounts]] = {}
+    works: dict[str, list[Work]] = {}
     findings: list[Finding] = []
     for name, group in groups.items():
         of_runs, of_compute = _compute(group, study, vector, boundary)
         findings += of_compute
         if of_runs:
-            parts[name] = of_runs
-    _refuse_mixed(parts, study, currency)
-    computes = {name: sum_amounts(of_runs) for name, of_runs in parts.items()}
+            works[name] = of_runs
+    _refuse_mixed(works, study, currency)
+    computes = {}
+    for name, some in works.items():
+        own, inner = _apart(some, _summed(some))
+        computes[name] = _sum_of(own, inner)
     found = dict(computes)
-    for name, some in hours.items():
-        found[name] = _with_hours(computes.get(name), some, study)
-    return found, (*findings, *_unpriced_hours(hours, study), *_unpriced_compute(computes, found))
+    for name, spent in hours.items():
+        found[name] = _with_hours(computes.get(name), spent, study)
+    return found, works, (*findings, *_unpriced_hours(hours, study), *_unpriced_compute(computes, found))
 
 
 def _hours(study: Study) -> dict[str, float]:
@@ -85,13 +106,13 @@ def _hours(study: Study) -> dict[str, float]:
     return hours
 
 
-def _refuse_mixed(parts: Mapping[str, Sequence[Amounts]], study: Study, currency: str | None) -> None:
+def _refuse_mixed(works: Works, study: Study, currency: str | None) -> None:
     """Refuse effort unless all of it, engineering and what is saved are priced in one currency.
 
     Raises:
         IncomparableError: If two of them differ.
     """
-    units = [(name, p.cost.unit) for name, some in parts.items() for p in some]
+    units = [(name, w.amounts.cost.unit) for name, some in works.items() for w in some]
     priced = [(f"effort of step {name!r}", unit) for name, unit in units if unit != NO_CURRENCY]
     if study.engineering is not None and _hours(study):
         priced.insert(0, ("engineering", study.engineering.currency))
@@ -139,23 +160,53 @@ def _unpriced_compute(computes: Mapping[str, Amounts], efforts: Mapping[str, Amo
 
 
 def total_effort(
-    efforts: Mapping[str, Amounts], steps: Iterable[str]
+    efforts: Mapping[str, Amounts], works: Works, steps: Iterable[str], study: Study
 ) -> tuple[Amounts | None, tuple[str, ...]]:
     """Return the effort of several steps, and the steps that recorded none.
 
-    With a step missing, the sum is a lower bound.
+    A run inside another of the same sum is in that one's energy. With a step missing, the sum is a
+    lower bound.
 
     Args:
-        efforts: Work to make each step.
+        efforts: Work to make each step alone.
+        works: Its runs.
         steps: Names of the steps.
+        study: States the hours.
     """
     names = list(steps)
-    known = [efforts[n] for n in names if n in efforts]
+    summed = _summed(w for n in names for w in works.get(n, ()))
+    hours = _hours(study)
+    known: list[Amounts] = []
+    for name in names:
+        own, inner = _apart(works.get(name, ()), summed)
+        if not inner:
+            known += [efforts[name]] if name in efforts else []
+            continue
+        compute = _sum_of(own, inner)
+        known.append(_with_hours(compute, hours[name], study) if name in hours else compute)
     silent = tuple(n for n in names if n not in efforts)
     if not known:
         return None, silent
     total = sum_amounts(known)
     return (at_least(total) if silent else total), silent
+
+
+def _apart(some: Sequence[Work], summed: Collection[str]) -> tuple[list[Work], list[Work]]:
+    """Return the runs that a sum counts on their own, and those inside others that it has."""
+    inner = [w for w in some if not w.around.isdisjoint(summed)]
+    return [w for w in some if w.around.isdisjoint(summed)], inner
+
+
+def _summed(works: Iterable[Work]) -> frozenset[str]:
+    """Return the ids of runs whose energy a sum has: one of unknown energy holds nobody's."""
+    return frozenset(w.run_id for w in works if w.amounts.energy_j.value is not None)
+
+
+def _sum_of(own: Sequence[Work], inner: Sequence[Work]) -> Amounts:
+    """Return what runs took; nothing more where all of it lies in runs of the same sum."""
+    if own:
+        return sum_amounts([w.amounts for w in own])
+    return scaled(sum_amounts([w.amounts for w in inner]), 0.0)
 
 
 def at_least(amounts: Amounts) -> Amounts:
@@ -169,9 +220,9 @@ def at_least(amounts: Amounts) -> Amounts:
 
 def _compute(
     group: StepRuns, study: Study, vector: Vector, boundary: Boundary | None
-) -> tuple[list[Amounts], tuple[Finding, ...]]:
+) -> tuple[list[Work], tuple[Finding, ...]]:
     """Return what each effort run of a step took, failed attempts included."""
-    parts: list[Amounts] = []
+    works: list[Work] = []
     findings: list[Finding] = []
     for run in group.effort:
         here, of_place = _vector_of(run, study, vector)
@@ -182,9 +233,10 @@ def _compute(
             stated = Estimate(value=float(run.cost.amount), unit=run.cost.currency)
             amounts = replace(amounts, cost=stated)
             of_account = tuple(f for f in of_account if f.code != "CL309")
-        parts.append(replace(amounts, energy_j=energy))
+        around = group.effort_around.get(run.run_id, frozenset())
+        works.append(Work(run_id=run.run_id, amounts=replace(amounts, energy_j=energy), around=around))
         findings += (*of_place, *of_account, *of_boundary)
-    return parts, tuple(dict.fromkeys(findings))
+    return works, tuple(dict.fromkeys(findings))
 
 
 def _at_boundary(

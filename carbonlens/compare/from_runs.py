@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
+from carbonlens.compare.parents import around
 from carbonlens.domain.run import Run
 from carbonlens.domain.study import Step, Study
 from carbonlens.domain.units import Role
@@ -23,7 +24,8 @@ def study_from_runs(runs: Sequence[Run], name: str | None = None) -> Study:
 
     Steps stand in order of first appearance; sets of optimizations that form a
     chain stand in the chain's order, the only one in which they can be a
-    ladder. The baseline is the empty set, else the first step named.
+    ladder. The baseline is the empty set, else the first step named. A run in which all
+    the others lie, such as a script that measures several steps, is no step.
 
     Args:
         runs: Runs of one study.
@@ -33,6 +35,7 @@ def study_from_runs(runs: Sequence[Run], name: str | None = None) -> Study:
         SelectionError: If no run names a step, or the sets have no baseline.
         IncomparableError: If the runs of one step state different sets.
     """
+    runs = _without_frames(runs)
     refuse_mixed_sets(runs, name)
     steps = _steps(runs)
     if not steps:
@@ -114,6 +117,25 @@ def is_chain(steps: Sequence[Step]) -> bool:
         return False
     sets = sorted((frozenset(s.on or ()) for s in steps), key=len)
     return all(a < b for a, b in pairwise(sets))
+
+
+def _without_frames(runs: Sequence[Run]) -> Sequence[Run]:
+    """Leave out the steps in whose runs every run of two or more other steps lies."""
+    if not any(r.parent_run_id for r in runs):
+        return runs  # the usual case
+    by_id = {r.run_id: r for r in runs}
+    measuring = [r for r in runs if r.role in VARIANT_ROLES and _name_of(r) is not None]
+    names = {_name_of(r) for r in measuring}
+    frames = set(names)
+    for run in measuring:
+        frames &= {_name_of(run), *(_name_of(r) for r in around(run, by_id))}
+    if len(names - frames) < 2:
+        return runs
+    return [r for r in runs if r.role not in VARIANT_ROLES or _name_of(r) not in frames]
+
+
+def _name_of(run: Run) -> str | None:
+    return joined(run.on) if run.step is None and run.on is not None else run.step
 
 
 def _steps(runs: Sequence[Run]) -> list[Step]:

@@ -25,6 +25,7 @@ from carbonlens.compare.quality import (
     loss,
     paired_outcomes,
     quality_of,
+    why_bare,
 )
 from carbonlens.compare.rates import PEAK_MEMORY, RATES, log_ratio, rate_of
 from carbonlens.compare.retention import independent_ratio, mcnemar, paired_bootstrap, ratio, retention
@@ -109,7 +110,11 @@ def observe_metric(
         if found.value is None:
             return found, "not recorded"
         # A size is a property of the file; a bare figure of quality is one draw of unknown spread.
-        return found, None if found.low is not None else f"{BARE}; how far it may be off is not known"
+        if found.low is not None:
+            return found, None
+        figure = find_quality(step.arm, step.recorded, metric)
+        bare = BARE if figure is None else why_bare(figure)
+        return found, f"{bare}; how far it may be off is not known"
     first = find_quality(baseline.arm, baseline.recorded, metric)
     second = find_quality(step.arm, step.recorded, metric)
     observe = {"difference": loss, "ratio": ratio, "retention": retention}[against]
@@ -128,7 +133,16 @@ def _check(gate: Gate, baseline: Measured, step: Measured | None, outcomes: Outc
     outcome = _outcome(gate, observed) if reason is None else "undetermined"
     if outcome == "undetermined" and reason is None:
         reason = "its interval holds the limit" if observed.low is not None else "it has no interval"
-    return _tested(_result(gate, observed, outcome, reason), gate, baseline, step, outcomes)
+    result = _result(gate, observed, outcome, reason)
+    if not _is_share(gate.metric, baseline, step):
+        result = replace(result, is_share=False)
+    return _tested(result, gate, baseline, step, outcomes)
+
+
+def _is_share(metric: str, *arms: Measured) -> bool:
+    """Return whether no figure of a quality lies beyond 0 and 1."""
+    figures = (find_quality(m.arm, m.recorded, metric) for m in arms)
+    return all(q is None or q.value is None or 0 <= q.value <= 1 for q in figures)
 
 
 def _tested(

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import msgspec
 
 from carbonlens.accounting.job_runs import JobRun, wholes
 from carbonlens.compare.arms import Arm, make_arm
 from carbonlens.compare.from_runs import VARIANT_ROLES, joined, refuse_mixed_sets, spelled_set
+from carbonlens.compare.nested import EFFORT_ROLES, Nesting, about_nested, nesting, why_none
 from carbonlens.compare.observation import measured_energy, observe
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding, Severity
+from carbonlens.domain.limits import LEAST_UNITS, MOST
 from carbonlens.domain.run import Quality, Run
 from carbonlens.domain.study import Study
-from carbonlens.domain.units import Role
 from carbonlens.errors import ConfigError, SelectionError
 
 Measured = tuple[Run, Estimate]
 """A run with its energy."""
 
-EFFORT_ROLES: Final[frozenset[Role]] = frozenset({"effort", "training"})
+_CUT_SHORT = ("running", "recovered")
 
 
 class StepRuns(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,9 +36,12 @@ class StepRuns(msgspec.Struct, frozen=True, kw_only=True):
         on: Optimizations that were on; ``None`` when neither study nor runs say.
         variants: Runs that measure it and ended well.
         failed: Runs of any role that ended with an error; of a job with a rank that did, every rank's.
-        cut_short: Runs of any role that did not end; of a job with a rank that did not, every rank's.
+            A measuring run inside another run of the study is none: it would be no round either.
+        cut_short: Runs of any role that did not end, as above.
+        spoilt: Ids of all runs that did not end well.
         effort: Runs that made it.
-        all: Every run of the step.
+        effort_around: Of those that lie in other effort runs of the study, id to the ids of these.
+        all: Every run of the step, those that lie inside another run of the study too.
     """
 
     step: str
@@ -46,26 +50,23 @@ class StepRuns(msgspec.Struct, frozen=True, kw_only=True):
     failed: tuple[Run, ...]
     cut_short: tuple[Run, ...] = ()
     effort: tuple[Run, ...]
+    spoilt: frozenset[str] = frozenset()
+    effort_around: Mapping[str, frozenset[str]] = {}
     all: tuple[Run, ...]
 
     @property
     def recorded(self) -> tuple[Quality, ...]:
         """Qualities of the step, in any run that ended well: one that did not judged something else."""
-        spoilt = self._spoilt
-        return tuple(q for r in self.all if id(r) not in spoilt for q in r.quality)
+        return tuple(q for r in self.all if r.run_id not in self.spoilt for q in r.quality)
 
     @property
     def unused_quality(self) -> tuple[str, ...]:
         """Names of the qualities that only runs record which failed or were cut short."""
-        if not self.failed and not self.cut_short:
+        if not self.spoilt:
             return ()
-        spoilt, used = self._spoilt, {q.name for q in self.recorded}
-        names = (q.name for r in self.all if id(r) in spoilt for q in r.quality)
+        used = {q.name for q in self.recorded}
+        names = (q.name for r in self.all if r.run_id in self.spoilt for q in r.quality)
         return tuple(dict.fromkeys(n for n in names if n not in used))
-
-    @property
-    def _spoilt(self) -> frozenset[int]:
-        return frozenset(id(r) for r in (*self.failed, *self.cut_short))
 
     @property
     def error(self) -> str:
@@ -89,7 +90,8 @@ def group(study: Study, runs: Sequence[Run]) -> tuple[dict[str, StepRuns], tuple
     """Return the runs of the baseline and of every step, in the study's order.
 
     A run that another supersedes is left out, and so is a part (rank, stage) of
-    a run that is itself there.
+    a run that is itself there. One inside a run of another step or role is no round
+    and no effort of its own.
 
     Args:
         study: Names the steps.
@@ -102,18 +104,17 @@ def group(study: Study, runs: Sequence[Run]) -> tuple[dict[str, StepRuns], tuple
     """
     refuse_repeated(study)
     current = _current(runs)
+    members = {r.run_id for _, _, some in _by_step(study, current) for r in some}
+    nested = nesting(current, members)
+    current = [r for r in current if r.run_id not in nested.same]
     named = {study.baseline, *(s.name for s in study.steps)}
     stated = {s.name: s.on for s in study.steps if s.on is not None}
     refuse_mixed_sets([r for r in current if r.step in named], study.name, stated)
-    index = _Index(current)
-    of_baseline = index.named(study.baseline) or index.of(study.baseline, ())
-    groups = {study.baseline: _step_runs(study.baseline, None, of_baseline)}
-    for step in study.steps:
-        groups[step.name] = _step_runs(step.name, step.on, index.of(step.name, step.on))
+    groups = {name: _step_runs(name, on, some, nested) for name, on, some in _by_step(study, current)}
     for found in groups.values():
-        _require(found, study, current)
+        _require(found, study, current, nested)
     findings = [f for g in groups.values() for f in _cut_short(g) + _failed_rounds(g) + _spoilt_quality(g)]
-    return groups, (*findings, *_outside(groups, current))
+    return groups, (*findings, *about_nested(nested, current), *_outside(groups, current))
 
 
 def refuse_repeated(study: Study) -> None:
@@ -162,7 +163,8 @@ def build_arm(runs: StepRuns, vector: Vector, *, per_run: bool) -> tuple[Arm | N
         )
     if not observations:
         return None, tuple(findings)
-    given = frozenset(r.repeat for r in runs.all if r.role in VARIANT_ROLES and r.repeat is not None)
+    tried = (r for r in (*runs.variants, *runs.failed, *runs.cut_short) if r.role in VARIANT_ROLES)
+    given = frozenset(r.repeat for r in tried if r.repeat is not None)
     arm = make_arm(runs.step, runs.on, observations, vector, measured=given)
     return arm, (*findings, *arm.findings)
 
@@ -174,9 +176,15 @@ def is_per_run(groups: Mapping[str, StepRuns]) -> bool:
 
 def _current(runs: Sequence[Run]) -> list[Run]:
     replaced = {r.supersedes for r in runs if r.supersedes is not None}
-    kept = [r for r in runs if r.run_id not in replaced]
-    known = {(r.run_id, r.step, r.role) for r in kept}
-    return [r for r in kept if (r.parent_run_id, r.step, r.role) not in known]
+    return [r for r in runs if r.run_id not in replaced]
+
+
+def _by_step(study: Study, runs: Sequence[Run]) -> list[tuple[str, tuple[str, ...] | None, Sequence[Run]]]:
+    """Return name, stated set and runs of the baseline and of every step, in the study's order."""
+    index = _Index(runs)
+    of_baseline = index.named(study.baseline) or index.of(study.baseline, ())
+    steps = ((s.name, s.on, index.of(s.name, s.on)) for s in study.steps)
+    return [(study.baseline, None, of_baseline), *steps]
 
 
 class _Index:
@@ -204,28 +212,33 @@ class _Index:
         return [self._runs[i] for i in sorted(places)]
 
 
-def _step_runs(step: str, on: tuple[str, ...] | None, runs: Sequence[Run]) -> StepRuns:
-    variants = [r for r in runs if r.role in VARIANT_ROLES]
+def _step_runs(step: str, on: tuple[str, ...] | None, runs: Sequence[Run], nested: Nesting) -> StepRuns:
+    own = [r for r in runs if r.role not in VARIANT_ROLES or r.run_id not in nested.inside]
+    variants = [r for r in own if r.role in VARIANT_ROLES]
     stated = on if on is not None else next((r.on for r in variants if r.on is not None), None)
     # A job is as its worst rank: the others' parts alone are no measurement of it.
     status = {id(r): JobRun(parts=whole).status for whole in wholes(runs) for r in whole}
+    effort = tuple(r for r in runs if r.role in EFFORT_ROLES)
     return StepRuns(
         step=step,
         on=None if stated is None else frozenset(stated),
         variants=tuple(r for r in variants if status[id(r)] == "complete"),
-        failed=tuple(r for r in runs if status[id(r)] == "failed"),
-        cut_short=tuple(r for r in runs if status[id(r)] in ("running", "recovered")),
-        effort=tuple(r for r in runs if r.role in EFFORT_ROLES),
+        failed=tuple(r for r in own if status[id(r)] == "failed"),
+        cut_short=tuple(r for r in own if status[id(r)] in _CUT_SHORT),
+        spoilt=frozenset(r.run_id for r in runs if status[id(r)] in ("failed", *_CUT_SHORT)),
+        effort=effort,
+        effort_around={r.run_id: held for r in effort if (held := nested.efforts.get(r.run_id))},
         all=tuple(runs),
     )
 
 
-def _require(found: StepRuns, study: Study, runs: Sequence[Run]) -> None:
+def _require(found: StepRuns, study: Study, runs: Sequence[Run], nested: Nesting) -> None:
     if found.variants or (found.failed and found.step != study.baseline):
         return
-    known = sorted({r.step for r in runs if r.step is not None and r.role in VARIANT_ROLES})
+    free = [r for r in runs if r.role in VARIANT_ROLES and r.run_id not in nested.inside]
+    known = sorted({r.step for r in free if r.step is not None})
     what = "baseline" if found.step == study.baseline else "step"
-    why = f": it failed with {found.error!r}" if found.failed else ""
+    why = f": it failed with {found.error!r}" if found.failed else why_none(nested, found.step, found.all)
     raise SelectionError(
         f"{what} {found.step!r} has no measured run{why}",
         where=study.name,
@@ -235,40 +248,49 @@ def _require(found: StepRuns, study: Study, runs: Sequence[Run]) -> None:
 
 def _usable(runs: StepRuns, *, per_run: bool) -> tuple[list[Measured], list[Finding]]:
     usable: list[Measured] = []
-    unknown: list[Run] = []
-    negative: list[Run] = []
-    unitless: list[Run] = []
+    left_out: dict[str, list[Run]] = {}
     for whole in wholes(runs.variants):
         energies = [(run, measured_energy(run)) for run in whole]
-        values = [energy.value for _, energy in energies if energy.value is not None]
-        units = JobRun(parts=whole).units
-        # What one rank lacks, the job lacks: the others' energy is not what its work took.
-        if len(values) < len(whole) or len({run.boundary for run in whole}) > 1:
-            unknown += whole
-        elif min(values) < 0:
-            negative += whole
-        elif not per_run and (units is None or units <= 0):
-            unitless += whole
-        else:
+        code = _unusable(whole, [energy.value for _, energy in energies], per_run=per_run)
+        if code is None:
             usable += energies
-    of_ranks = ": in a job, count the units of each rank's own part" if _has_ranks(unitless) else ""
-    left_out = (
-        ("CL401", unknown, "have no energy, or energy at mixed boundaries", "measure their energy"),
-        ("CL402", negative, "have negative energy", "correct them with runs that supersede them"),
-        ("CL404", unitless, "state no units of work", f"state the units with the runs{of_ranks}"),
-    )
-    findings = [
-        _finding(
-            code,
-            "warning",
-            f"{_count(some)} of step {runs.step!r} {_says(some, why)} and {_are(some)} left out",
-            runs.step,
-            mend,
-        )
-        for code, some, why, mend in left_out
-        if some
-    ]
-    return usable, findings
+        else:
+            left_out.setdefault(code, []).extend(whole)
+    return usable, [_left_out(code, left_out[code], runs.step) for code in sorted(left_out)]
+
+
+def _unusable(whole: tuple[Run, ...], values: Sequence[float | None], *, per_run: bool) -> str | None:
+    """Return the code of why a run, or a job's ranks, tell no energy per unit; ``None`` if they do."""
+    known = [v for v in values if v is not None and math.isfinite(v)]
+    # What one rank lacks, the job lacks: the others' energy is not what its work took.
+    if len(known) < len(whole) or len({run.boundary for run in whole}) > 1:
+        return "CL401"
+    if min(known) < 0:
+        return "CL402"
+    units = JobRun(parts=whole).units
+    if per_run:
+        return None
+    if units is None or not units.is_finite() or units <= 0:
+        return "CL404"
+    return None if LEAST_UNITS <= units < MOST else "CL451"
+
+
+def _left_out(code: str, some: Sequence[Run], step: str) -> Finding:
+    have, no_units, too_many = ("have", "state no units", "state units")
+    if len(wholes(some)) == 1:
+        have, no_units, too_many = ("has", "states no units", "states units")
+    of_ranks = ": in a job, count the units of each rank's own part" if _has_ranks(some) else ""
+    why, mend = {
+        "CL401": (f"{have} no energy, or energy at mixed boundaries", "measure their energy"),
+        "CL402": (f"{have} negative energy", "correct them with runs that supersede them"),
+        "CL404": (f"{no_units} of work", f"state the units with the runs{of_ranks}"),
+        "CL451": (
+            f"{too_many} of work beyond what a record holds ({LEAST_UNITS:f} to {MOST:.0e})",
+            "correct the units with runs that supersede them",
+        ),
+    }[code]
+    message = f"{_count(some)} of step {step!r} {_says(some, why)} and {_are(some)} left out"
+    return _finding(code, "warning", message, step, mend)
 
 
 def _has_ranks(runs: Sequence[Run]) -> bool:
@@ -299,6 +321,7 @@ def _outside(groups: Mapping[str, StepRuns], runs: Sequence[Run]) -> list[Findin
     """Say which runs belong to no step of the study; idle power belongs to none by its nature."""
     used = {r.run_id for g in groups.values() for r in g.all}
     outside = [r for r in runs if r.run_id not in used and r.role != "idle"]
+    holding = {r.parent_run_id for g in groups.values() for r in g.all}
     nameless = [r for r in outside if r.step is None and r.on is None]
     strange = [r for r in outside if not (r.step is None and r.on is None)]
     findings = []
@@ -308,7 +331,8 @@ def _outside(groups: Mapping[str, StepRuns], runs: Sequence[Run]) -> list[Findin
     if strange:
         steps = ", ".join(sorted({r.step or joined(r.on or ()) for r in strange}))
         text = f"{_count(strange)} {_names(strange)} a step that the study does not ({steps})"
-        mend = "add the step to the study"
+        frames = all(r.run_id in holding for r in strange)
+        mend = "none where it only runs the others inside it" if frames else "add the step to the study"
         findings.append(
             Finding(code="CL423", severity="info", message=f"{text}, and {_are(strange)} left out", mend=mend)
         )

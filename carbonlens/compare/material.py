@@ -8,6 +8,7 @@ import msgspec
 
 from carbonlens.compare.arms import Arm
 from carbonlens.compare.contrast import scaled
+from carbonlens.compare.effort import Works
 from carbonlens.compare.gates import Measured
 from carbonlens.compare.grouping import StepRuns
 from carbonlens.compare.quality import Outcomes
@@ -24,7 +25,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         groups: Runs by step, baseline included.
         arms: Usable arms by step.
-        efforts: Work to make each step; a step without recorded work is absent.
+        efforts: Work to make each step alone; a step without recorded work is absent.
+        works: Its effort runs.
     """
 
     study: Study
@@ -33,6 +35,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     groups: Mapping[str, StepRuns]
     arms: Mapping[str, Arm]
     efforts: Mapping[str, Amounts]
+    works: Works
 
     @property
     def baseline(self) -> Arm:

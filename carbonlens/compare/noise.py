@@ -21,7 +21,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Conditions, Run
 
 STEAL_SHARE: Final = 0.10
-"""CPU time the hypervisor took, over elapsed time, above which a run is disturbed."""
+"""CPU time the hypervisor took of each CPU that the work kept busy, above which a run is disturbed."""
 
 LOAD_RATIO: Final = 2.0
 """Load above this many times the CPUs that the study itself keeps busy disturbs."""
@@ -67,9 +67,9 @@ def _disturbance(observation: Observation, busy: float, usual: float | None) -> 
             return f"throttled for {throttled * 100:.0f} % of the time"
         if not _is_metered(run):
             continue
-        stolen = _share(run, lambda c: c.steal_s)
+        stolen = _stolen(run)
         if stolen is not None and stolen > STEAL_SHARE:
-            return f"the hypervisor took {stolen * 100:.0f} % of the time"
+            return f"the hypervisor took {stolen * 100:.0f} % of the CPU time"
         load = _load(run) if _counts_the_host(run) else None
         if load is not None and load > LOAD_RATIO * busy:
             return f"load {load:.1f} where the work keeps {busy:.0f} CPU busy"
@@ -105,7 +105,7 @@ def _round(observation: Observation, why: str) -> str:
 def _reported(arms: Sequence[Arm], busy: float) -> tuple[Finding, ...]:
     """Say what disturbed runs whose energy does not count it."""
     runs = [r for a in arms for r in a.runs if not _is_metered(r)]
-    shares = [_share(r, lambda c: c.steal_s) for r in runs]
+    shares = map(_stolen, runs)
     stolen = [s for s in shares if s is not None and s > STEAL_SHARE]
     loads = [load for load in map(_load, runs) if load is not None and load > LOAD_RATIO * busy]
     findings: list[Finding] = []
@@ -115,7 +115,7 @@ def _reported(arms: Sequence[Arm], busy: float) -> tuple[Finding, ...]:
                 code="CL408",
                 severity="warning",
                 message=f"the hypervisor took CPU time in {len(stolen)} of {counted(len(runs), 'run')} "
-                f"(up to {max(stolen) * 100:.0f} % of the elapsed time)",
+                f"(up to {max(stolen) * 100:.0f} % of the time of the CPUs that the work kept busy)",
                 mend="repeat on a quieter host, or judge by CPU time",
             )
         )
@@ -149,6 +149,18 @@ def _share(run: Run, read: Callable[[Conditions], float | None]) -> float | None
         return None
     part = read(seen)
     return None if part is None else part / seen.wall_s
+
+
+def _stolen(run: Run) -> float | None:
+    """Return the share of its time that the hypervisor took from the work; at most 1.
+
+    Steal is told of all CPUs of the machine, so that it stands against the CPU time of the work,
+    and that not less than the elapsed time: work that waits on one CPU was delayed by no more.
+    """
+    seen = run.conditions
+    if seen is None or seen.steal_s is None or seen.wall_s <= 0:
+        return None
+    return seen.steal_s / max(seen.wall_s, seen.cpu_s or 0.0, seen.steal_s)
 
 
 def _load(run: Run) -> float | None:

@@ -27,8 +27,20 @@ NO_DIRECTION: Final = (
 )
 """Why nothing can be said about a loss."""
 
+CONTRADICTING: Final = (
+    "the arms contradict each other: one says that more of it is better, the other that less is; "
+    "correct the direction of one"
+)
+"""Why nothing can be said where both directions are stated."""
+
 BARE: Final = "a bare value has no interval: record per-example outcomes, or a share with its count"
 """Why nothing can be decided by a figure of whose spread nothing is known."""
+
+OF_PERCENT: Final = (
+    "is no share of 0 to 1, so its count says nothing and a bare value has no interval: record a share "
+    "as 0.912, not 91.2, or per-example outcomes"
+)
+"""Why a figure with its count has no interval, after the figure."""
 
 _ROUNDED: Final = 0.005
 """Half a percentage point: figures that differ by less may be one figure, rounded."""
@@ -173,7 +185,7 @@ def loss(
         return Estimate(value=None, unit="1", state="unknown", signed=True), "not recorded in both arms"
     is_more_better = direction_of(baseline, step)
     if is_more_better is None:
-        return Estimate(value=None, unit="1", state="unknown", signed=True), NO_DIRECTION
+        return Estimate(value=None, unit="1", state="unknown", signed=True), why_no_direction(baseline, step)
     sign = 1.0 if is_more_better else -1.0
     if not (has_usable(baseline, outcomes) and has_usable(step, outcomes)):
         difference = sign * ((baseline.value or 0.0) - (step.value or 0.0))
@@ -189,7 +201,7 @@ def loss(
     a, b = wilson_of(baseline, z), wilson_of(step, z)
     if a is None or b is None:
         plain = Estimate(value=value, unit="1", signed=True, bounds=(None, None))
-        return plain, BARE
+        return plain, why_bare(baseline, step)
     low, high = independent_difference(first, a, second, b)
     ends = (low, high) if sign > 0 else (-high, -low)
     return Estimate(value=value, unit="1", signed=True, bounds=ends), None
@@ -204,6 +216,19 @@ def direction_of(baseline: Quality, step: Quality) -> bool | None:
     """
     stated = {q.higher_is_better for q in (baseline, step)} - {None}
     return stated.pop() if len(stated) == 1 else None
+
+
+def why_no_direction(baseline: Quality, step: Quality) -> str:
+    """Return why ``direction_of`` is not known."""
+    stated = {q.higher_is_better for q in (baseline, step)}
+    return CONTRADICTING if stated >= {True, False} else NO_DIRECTION
+
+
+def why_bare(*figures: Quality) -> str:
+    """Return why figures without outcomes have no interval, with the scale that shuts one out."""
+    counted_in = (q.value for q in figures if q.value is not None and _examples(q))
+    beyond = next((v for v in counted_in if not 0 <= v <= 1), None)
+    return BARE if beyond is None else f"{beyond:g} {OF_PERCENT}"
 
 
 def _candidates(arm: Arm, recorded: Sequence[Quality], name: str) -> tuple[Quality | None, list[Quality]]:

@@ -13,14 +13,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from carbonlens.compare.quality import (
-    BARE,
-    NO_DIRECTION,
     Outcomes,
     direction_of,
     has_usable,
     independent_difference,
     is_known,
     paired_outcomes,
+    why_bare,
+    why_no_direction,
     wilson_of,
 )
 from carbonlens.compare.statistics import normal_quantile
@@ -148,7 +148,7 @@ def retention(
         return Estimate(value=None, unit="1", state="unknown"), "not recorded in both arms"
     is_more_better = direction_of(baseline, step)
     if is_more_better is None:
-        return Estimate(value=None, unit="1", state="unknown"), NO_DIRECTION
+        return Estimate(value=None, unit="1", state="unknown"), why_no_direction(baseline, step)
     (mine, other) = (step, baseline) if is_more_better else (baseline, step)
     a, b = mine.value or 0.0, other.value or 0.0
     if a <= 0 or b <= 0:
@@ -162,7 +162,7 @@ def retention(
         return Estimate(value=found[0], unit="1", bounds=found[1:]), None
     of_a, of_b = wilson_of(mine, z), wilson_of(other, z)
     if of_a is None or of_b is None:
-        return plain, BARE
+        return plain, why_bare(baseline, step)
     return Estimate(value=a / b, unit="1", bounds=independent_ratio(a, of_a, b, of_b)), None
 
 

@@ -42,11 +42,14 @@ def select_runs(study: Study, runs: Sequence[Run]) -> tuple[Run, ...]:
         runs: Runs of the ledger.
 
     Raises:
-        SelectionError: If a selector matches no run, or two steps select one run.
+        SelectionError: If a selector matches no run, or not all the runs it names, or two steps
+            select one run.
     """
     pool = [r for r in runs if (r.study == study.name if study.select is None else matches(study.select, r))]
     if study.select is not None and not pool:
         raise _matches_nothing("the study's selector", study.select, runs, study.name)
+    if study.select is not None:
+        _refuse_missing("the study's selector", study.select, pool, runs, study.name)
     stated = [(study.baseline, None, study.baseline_select), *((s.name, s.on, s.select) for s in study.steps)]
     picked: dict[str, Run] = {}
     for name, on, selector in stated:
@@ -56,6 +59,7 @@ def select_runs(study: Study, runs: Sequence[Run]) -> tuple[Run, ...]:
         found = [r for r in among if matches(selector, r)]
         if not found:
             raise _matches_nothing(f"the selector of step {name!r}", selector, among, study.name)
+        _refuse_missing(f"the selector of step {name!r}", selector, found, among, study.name)
         for run in found:
             if run.run_id in picked:
                 raise SelectionError(
@@ -147,6 +151,32 @@ def parse_selector(text: str) -> tuple[str, Selector] | None:
                 mend=f"write KEY=VALUE with a key of {', '.join(_KEYS)}",
             )
     return name.strip(), Selector(**plain, tag=tags)  # type: ignore[arg-type]  # fields are checked by the record itself
+
+
+def _refuse_missing(
+    who: str, selector: Selector, found: Sequence[Run], among: Sequence[Run], study: str
+) -> None:
+    """Refuse a selector that names runs which it does not get: a slip in one id is no smaller selection.
+
+    Raises:
+        SelectionError: If one of its ids is not there, or its other keys leave it out.
+    """
+    got = {r.run_id for r in found}
+    missing = [i for i in dict.fromkeys(selector.run or ()) if i not in got]
+    if not missing:
+        return
+    shown = ", ".join(missing[:_MOST_NAMED]) + (" ..." if len(missing) > _MOST_NAMED else "")
+    if {r.run_id for r in among}.isdisjoint(missing):
+        raise SelectionError(
+            f"{who} names runs that are not there: {shown}",
+            where=study,
+            mend="name runs that `carbonlens runs` lists; a corrected run has the id of its correction",
+        )
+    raise SelectionError(
+        f"{who} does not get all runs that it names: {shown}",
+        where=study,
+        mend="correct the ids, or the keys beside run that leave them out",
+    )
 
 
 def _matches_nothing(who: str, selector: Selector, runs: Sequence[Run], study: str) -> SelectionError:

@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from carbonlens.accounting.allocation import Allocation, RunBill
+from carbonlens.accounting.allocation_bills import Allocation, RunBill
 from carbonlens.accounting.allocation_error import billed_run
 from carbonlens.accounting.allocation_findings import named
 from carbonlens.accounting.allocation_share import Share

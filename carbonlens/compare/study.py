@@ -11,6 +11,7 @@ from carbonlens.compare import ladder, lattice
 from carbonlens.compare.about import about_quality, of_runs
 from carbonlens.compare.adjust import adjusted
 from carbonlens.compare.arms import Arm, complete_rounds, numbered_rounds
+from carbonlens.compare.balance import balanced
 from carbonlens.compare.break_even import break_evens
 from carbonlens.compare.comparability import check, refuse_other_unit
 from carbonlens.compare.contrast import scaled, total_of
@@ -129,12 +130,14 @@ def material_of(
     numbered, of_numbers = numbered_rounds(built)
     settled, of_devices = settled_arms(numbered)
     quiet, of_noise = without_disturbed(settled)
-    arms, of_rounds = complete_rounds(quiet, failed)
+    complete, of_rounds = complete_rounds(quiet, failed)
+    arms, of_balance = balanced(complete, groups, failed)
     refuse_other_unit(arms, study)
-    findings += of_numbers + of_devices + of_noise + of_rounds + check(arms, study)
+    of_rounds += of_balance
+    findings += of_numbers + of_devices + of_noise + of_rounds + check(arms, study, failed)
     arms, of_adjustment = adjusted(arms, study)
     findings += of_adjustment + _about_arms(arms, vector)
-    efforts, of_effort = efforts_of(groups, study, vector, arms[0].boundary, _currency(arms))
+    efforts, works, of_effort = efforts_of(groups, study, vector, arms[0].boundary, _currency(arms))
     material = Material(
         study=study,
         vector=vector,
@@ -142,6 +145,7 @@ def material_of(
         groups=groups,
         arms={a.name: a for a in arms},
         efforts=efforts,
+        works=works,
     )
     return material, findings + of_effort + about_quality(material) + of_runs(groups, arms)
 
@@ -178,9 +182,10 @@ def _efforts(
     material: Material, found: Outline
 ) -> tuple[tuple[Finding, ...], Amounts | None, Amounts | None]:
     """Return the effort of the path and of the other steps, and what is missing of it."""
-    effort, silent = total_effort(material.efforts, found.made)
-    beside = [s.name for s in material.study.steps if s.name not in found.made]
-    others, _ = total_effort(material.efforts, (n for n in beside if n in material.efforts))
+    efforts, works, study = material.efforts, material.works, material.study
+    effort, silent = total_effort(efforts, works, found.made, study)
+    beside = [s.name for s in study.steps if s.name not in found.made]
+    others, _ = total_effort(efforts, works, (n for n in beside if n in efforts), study)
     if not silent:
         return (), effort, others
     finding = Finding(

@@ -21,6 +21,7 @@ def assumption_table(facts: Facts) -> Table:
         _factor_row(facts, "Grid, location-based", "grid_location", vector.location),
         _factor_row(facts, "Grid, market-based", "grid_market", vector.market),
         _pue_row(facts),
+        *_host_rows(facts),
         _price_row(facts, "Electricity", "electricity_price", vector.electricity),
         _price_row(facts, "Machine", "machine_price", vector.machine),
         _embodied_row(facts, vector.embodied),
@@ -87,6 +88,19 @@ def _pue_row(facts: Facts) -> Row:
     place = phrase(quoted(clip(vector.place or "place not stated", 44)))
     source = vector.pue_source or "source not stated"
     return _row("PUE", entry.full, place, source, example=vector.pue_source is not None and vector.example)
+
+
+def _host_rows(facts: Facts) -> tuple[Row, ...]:
+    """Return the row of the host overhead, which only energy of devices needs."""
+    vector = facts.comparison.vector
+    if vector.host_overhead is None:
+        return ()
+    estimate = stated(vector.host_overhead, vector.host_overhead_u_relative or 0.0, "1")
+    words = "IT energy per device energy (host overhead)"
+    printed = fmt.given(estimate, "")
+    entry = _enter(facts, "host_overhead", words, estimate, printed, "host_overhead")
+    source = vector.host_overhead_source or "source not stated"
+    return (_row("Host overhead", entry.full, phrase("–"), source, example=False),)
 
 
 def _embodied_row(facts: Facts, embodied: Embodied | None) -> Row:

@@ -119,6 +119,13 @@ class _Rules:
         kind, _, rest = name.partition(".")
         if kind == "attribution":
             return self._attribution(step, rest)
+        if kind in ("savings", "would_have"):
+            return self._saving(step, kind, rest)
+        if kind == "break_even":
+            measure, _, name = rest.partition(".")
+            held = self._held(f"{at}.effort.{_MEASURES.get(measure, measure)}") if name == "effort" else ()
+            words = "effort of the step" if name == "effort" else "saving of the step per unit"
+            return words, held or self._energies(step, self._reference(step))
         if kind == "effort":
             return self._effort(at + ".effort", rest, self._efforts(step))
         if name == "change_vs_previous":
@@ -134,6 +141,11 @@ class _Rules:
         if kind == "quality":
             return "as the runs record it, over their examples", self._runs(step)
         return _OF_RUNS.get(name, "of the step's runs"), self._runs(step)
+
+    def _saving(self, step: str, kind: str, name: str) -> tuple[str, tuple[str, ...]]:
+        other = self._comparison.study.baseline if kind == "savings" else self._reference(step)
+        ends = self._held(self._amount_id(other, name), self._amount_id(step, name))
+        return f"{name} of {other} - {name} of {step}", ends or self._runs(step, other)
 
     def _of_end(self, head: str, name: str) -> tuple[str, tuple[str, ...]]:
         baseline = self._comparison.study.baseline
@@ -212,10 +224,13 @@ class _Rules:
 
     def _priced(self, prefix: str, name: str) -> tuple[str, tuple[str, ...]]:
         energy = f"{prefix}.energy"
-        around, kwh = ("",), "energy / 3.6e6"
+        around: tuple[str, ...] = ("",)
+        kwh = "energy / 3.6e6"
         metrics = self._comparison.baseline_metrics
         if metrics is None or metrics.boundary != "facility":
             around, kwh = ("pue",), "energy / 3.6e6 * pue"
+        if metrics is not None and metrics.boundary == "device" and self._held("assumption.host_overhead"):
+            around, kwh = ("host_overhead", "pue"), "energy / 3.6e6 * host_overhead * pue"
         if name == "emissions_location":
             return f"kg = {kwh} * factor", self._with(energy, *around, "grid_location")
         if name == "emissions_market":
@@ -275,4 +290,7 @@ def _leaves(comparison: Comparison) -> tuple[Figure, ...]:
         )
     if vector.pue is not None:
         found.append(("pue", vector.pue, "1", f"PUE; {vector.pue_source or 'source not stated'}"))
+    if vector.host_overhead is not None:
+        words = f"host overhead; {vector.host_overhead_source or 'source not stated'}"
+        found.append(("host_overhead", vector.host_overhead, "1", words))
     return tuple(Figure(figure_id=i, estimate=exact(v, u), label=words) for i, v, u, words in found)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from carbonlens.domain.allowance import Allowance
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import Boundary, Grade
 
@@ -93,6 +94,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         tdp_w: Thermal design power of the CPU by codecarbon's table, where that is
             installed and has the whole name.
         visibility: Variables that choose or hide GPUs, as they are set.
+        allowance: What of its CPUs and memory the work may use.
         gpus_present, gpus_used: How many NVIDIA GPUs the driver lists, and how many of
             them the work may use; ``None`` without a driver.
     """
@@ -106,6 +108,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     visibility: Mapping[str, str] = {}
     gpus_present: int | None = None
     gpus_used: int | None = None
+    allowance: Allowance = Allowance()
 
 
 class Storage(msgspec.Struct, frozen=True, kw_only=True):

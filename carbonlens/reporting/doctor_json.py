@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from carbonlens.reporting.allowance import allowance_json
 from carbonlens.reporting.doctor import Diagnosis, Missing, Part, SourceView
 
 SCHEMA: Final = "carbonlens/doctor/1"
@@ -29,6 +30,7 @@ def doctor_json(found: Diagnosis) -> dict[str, object]:
             "visibility": dict(machine.visibility),
             "gpus_present": machine.gpus_present,
             "gpus_used": machine.gpus_used,
+            "allowance": allowance_json(machine.allowance),
         },
         "storage": {
             "ledger": storage.ledger,

@@ -12,7 +12,28 @@ from carbonlens.domain.figure import Figure
 
 SCHEMA: Final = "carbonlens/explain/1"
 
-Kind = Literal["figure", "runs", "run", "reading", "factor", "price", "certificate", "study", "unknown"]
+Kind = Literal[
+    "figure",
+    "runs",
+    "run",
+    "reading",
+    "factor",
+    "price",
+    "certificate",
+    "study",
+    "charge",
+    "meter",
+    "tariff",
+    "asset",
+    "declared",
+    "expense",
+    "exchange_rate",
+    "assumption",
+    "unstated",
+    "unknown",
+]
+"""``declared`` is stated by an inventory, ``assumption`` by a study or its assumptions file;
+``unstated`` is what nobody states, and ``unknown`` an id that leads nowhere."""
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from carbonlens.domain.comparison import GateResult
@@ -43,9 +43,15 @@ def metric_words(metric: str) -> str:
     return _WORDS.get(metric) or clip(metric.replace("_", " "), 24)
 
 
-def is_fraction(metric: str) -> bool:
-    """Tell whether a quality name stands for a share of 0 to 1."""
-    return any(word in metric.lower() for word in _FRACTIONS)
+def is_fraction(metric: str, values: Iterable[float | None] = ()) -> bool:
+    """Tell whether a quality stands for a share of 0 to 1.
+
+    Args:
+        metric: Its name.
+        values: What the arms have of it; one beyond 0 to 1 tells of another scale.
+    """
+    named = any(word in metric.lower() for word in _FRACTIONS)
+    return named and all(v is None or 0 <= v <= 1 for v in values)
 
 
 def gate_format(gate: GateResult) -> Callable[[Estimate], fmt.Printed]:
@@ -58,6 +64,6 @@ def gate_format(gate: GateResult) -> Callable[[Estimate], fmt.Printed]:
         return fmt.size
     if gate.metric in _UNITS:
         return lambda e: fmt.plain(e, _UNITS[gate.metric])
-    if is_fraction(gate.metric):
+    if is_fraction(gate.metric) and gate.is_share:
         return fmt.points if gate.kind == "max_loss" else fmt.percent
     return fmt.plain

@@ -7,6 +7,7 @@ from carbonlens.accounting.job_runs import JobRun
 from carbonlens.domain.estimate import Estimate, add
 from carbonlens.domain.phase import Phase
 from carbonlens.domain.run import Run
+from carbonlens.reporting.allowance import allowance_json
 from carbonlens.reporting.run_tokens import tokens_json
 
 _USUAL_COMPONENTS = ("cpu", "gpu", "ram")
@@ -20,7 +21,8 @@ def run_json(run: Run, billed: Run | None = None) -> dict[str, object]:
     of idle power; ``null`` where a source does not tell it apart. ``execution`` says what
     each execution provider of a runtime did, with ``null`` for what no profile tells.
     ``phases`` are parts of the run, which may hold more than they sum to. ``cost`` is what the
-    source itself states, ``null`` where it states none.
+    source itself states, ``null`` where it states none. ``allowance`` is what the work could use
+    of its machine as it began, ``null`` where nobody says.
 
     Args:
         run: The run as it was measured.
@@ -52,6 +54,7 @@ def run_json(run: Run, billed: Run | None = None) -> dict[str, object]:
         "exit_code": run.exit_code,
         "error": run.error,
         "parent_run_id": run.parent_run_id,
+        "allowance": None if run.allowance is None else allowance_json(run.allowance),
         "execution": list(run.execution),
         "phases": [_phase(p) for p in run.phases],
         "tokens": tokens_json(run),

@@ -135,3 +135,19 @@ def test_a_study_file_with_another_unit_than_the_runs_is_refused(study, tmp_path
         '[study]\nname = "s"\nbaseline = "base"\nunit = "token"\n[[step]]\nname = "fast"\n'
     )
     assert "image" in study("compare", "--study", "study.toml", code=2).stderr
+
+
+@pytest.mark.parametrize(("boundary", "said"), [("device", True), ("it", False)])
+def test_a_host_overhead_of_unknown_width_says_why_carbon_has_no_interval(shell, tmp_path, boundary, said):
+    rows = table({"base": 100.0, "fast": 60.0}).replace(",it,", f",{boundary},")
+    (tmp_path / "t.csv").write_text(rows)
+    shell("import", "t.csv")
+    (tmp_path / "a.toml").write_text(
+        '[place]\nname = "Here"\n[grid.location]\nid = "l"\nzone = "Z"\nperiod = "2025"\n'
+        'value_kg_per_kwh = 0.36\nsource = "test"\nu_relative = 0.05\n'
+        '[facility]\npue = 1.5\nsource = "test"\nhost_overhead = 1.1\nhost_overhead_source = "test"\n'
+    )
+    found = shell.json("compare", "--assumptions", "a.toml")["findings"]
+    told = [f for f in found if f["code"] == "CL310" and "host_overhead" in f["message"]]
+    assert [f["severity"] for f in told] == (["warning"] if said else [])
+    assert all("host_overhead_u_relative" in f["mend"] for f in told)

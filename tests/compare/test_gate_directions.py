@@ -112,3 +112,16 @@ def test_nor_do_they_decide_a_check(n, throttled):
     material, _ = material_of(STUDY, runs(n, throttled), Vector(), {})
     conditions = [parse_condition(text) for text in ("energy:>3%", "power:>3%", "throughput:<-3%")]
     assert {c.outcome for c in check_conditions(material, conditions)} == {"undetermined"}
+
+
+@pytest.mark.parametrize("kind", ["max_loss", "min_retention"])
+@pytest.mark.parametrize("ways", [(True, False), (False, True), (None, None)])
+def test_directions_that_contradict_each_other_are_said_to(kind, ways):
+    first, second = (
+        arm(u_relative=0.0, quality=(Quality(name="q", value=0.9, n=1000, higher_is_better=way),))
+        for way in ways
+    )
+    found = outcome("q", kind, 0.5, second, first)
+    assert found.outcome == "undetermined"
+    assert ("contradict" in found.reason) == (None not in ways)
+    assert ("not stated" in found.reason) == (None in ways)

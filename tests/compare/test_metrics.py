@@ -167,3 +167,17 @@ def test_a_gate_whose_metric_is_absent_is_undetermined_with_a_reason(metric, kin
 @pytest.mark.parametrize("metric", sorted(set(METRICS) - {"accuracy"}))
 def test_every_metric_but_a_quality_has_a_short_name(metric):
     assert metric in SHORT_METRICS.values()
+
+
+@pytest.mark.parametrize("kind", ["max_loss", "min_value", "max_value", "min_retention"])
+def test_a_quality_of_0_to_100_is_no_share_and_the_reason_names_its_scale(kind):
+    baseline, step = (
+        arm(quality=(Quality(name="accuracy", value=v, n=4000),), u_relative=0.0) for v in (91.2, 90.9)
+    )
+    gate = Gate(name="g", metric="accuracy", kind=kind, limit=90.0)
+    (found,) = check_gates((gate,), baseline, step, {})
+    assert (found.outcome, found.is_share) == ("undetermined", False)
+    assert "no share of 0 to 1" in found.reason
+    assert any(v in found.reason for v in ("91.2 is", "90.9 is"))
+    (share,) = check_gates((replace(gate, limit=0.9),), arm(u_relative=0.0), arm(u_relative=0.0), {})
+    assert share.is_share

@@ -105,3 +105,26 @@ def test_load_that_another_arm_of_the_study_makes_is_its_own():
 def test_runs_that_say_nothing_of_their_host_are_used():
     found = [replace(r, conditions=None) for r in runs()]
     assert compare_study(STUDY, found, Vector(), {}).steps[0].vs_previous.n_rounds == 7
+
+
+@pytest.mark.parametrize(
+    ("conditions", "kept"),
+    [
+        ({"cpu_s": 600.0, "steal_s": 1.28, "load_1m": 60.0}, 7),
+        ({"cpu_s": 600.0, "steal_s": 120.0, "load_1m": 60.0}, 0),
+        ({"cpu_s": 9.9, "steal_s": 0.9}, 7),
+        ({"cpu_s": 0.5, "steal_s": 0.2}, 7),
+    ],
+)
+def test_steal_of_a_whole_machine_stands_against_all_cpus_that_the_work_keeps_busy(conditions, kept):
+    result = compared(disturbed=range(1, 8), steps=("a", "b"), **conditions)
+    assert (left_out(result) == []) == bool(kept)
+    assert all("took 20 %" in f.message for f in left_out(result))
+
+
+@pytest.mark.parametrize("grade", ["B", "D"])
+def test_the_hypervisor_takes_no_more_than_all(grade):
+    result = compared(disturbed=(1, 2, 3), grade=grade, cpu_s=9.9, steal_s=630.0)
+    told = [f.message for f in result.findings if f.code in ("CL434", "CL408")]
+    assert told
+    assert all(float(m.split(" % of the")[0].rsplit(" ", 1)[-1].lstrip("(")) <= 100 for m in told)

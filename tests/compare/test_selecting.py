@@ -81,3 +81,24 @@ def test_a_lattices_steps_are_its_measured_combinations():
         with_combinations(replace(study, optimizations=("P", "X")), runs)
     with pytest.raises(SelectionError, match="no baseline"):
         with_combinations(study, runs[1:])
+
+
+@pytest.mark.parametrize("where", ["step", "baseline", "study"])
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        (("y-1-variant", "nosuch"), "not there: nosuch"),
+        (("y-1-variant", "nosuch", "neither"), "not there: nosuch, neither"),
+        (("y-1-variant", "z-1-variant"), "does not get all runs that it names: z-1-variant"),
+    ],
+)
+def test_an_id_that_selects_nothing_is_named(where, named, words):
+    selector = Selector(run=named, job="7" if "z-1-variant" in named else None)
+    other = Selector(run=("x-1-variant",))
+    how = {
+        "step": ((other, selector), {}),
+        "baseline": ((selector, other), {}),
+        "study": ((other, Selector(run=("y-2-variant",))), {"select": selector}),
+    }[where]
+    with pytest.raises(SelectionError, match=words):
+        selected(*how[0], **how[1])

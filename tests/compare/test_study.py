@@ -426,3 +426,25 @@ def test_quality_that_changes_from_round_to_round_is_said():
     result = compare_study(replace(STUDY, gates=(gate,)), runs, Vector(), graded)
     assert result.steps[0].decision != "adopt"
     assert {f.subject for f in result.findings if f.code == "CL425"} == {"a", "b"}
+
+
+@pytest.mark.parametrize("units", ["1e-400", "1e-310", "1e-7", "1e18", "NaN", "Infinity"])
+def test_units_that_no_record_holds_leave_the_run_out_and_are_said(units):
+    odd = replace(run("b", 1.0, repeat=6, run_id="odd"), units=Decimal(units))
+    result = compare_study(STUDY, [*rounds("a", A), *rounds("b", B), odd], Vector(), {})
+    (said,) = [f for f in result.findings if f.code in ("CL404", "CL451")]
+    assert said.message.startswith("1 run (odd) of step 'b' states ")
+    assert result.steps[0].metrics.energy_by_round_j == tuple(B)
+
+
+@pytest.mark.parametrize("energy", ["NaN", "Infinity", "-Infinity"])
+def test_energy_that_is_no_finite_number_is_no_energy(energy):
+    odd = run("b", 1.0, repeat=6, run_id="odd")
+    reading = replace(odd.energy[0], energy_j=Decimal(energy))
+    odd = replace(odd, energy=(reading,))
+    result = compare_study(STUDY, [*rounds("a", A), *rounds("b", B), odd], Vector(), {})
+    (said,) = [f for f in result.findings if f.code == "CL401"]
+    assert (
+        said.message == "1 run (odd) of step 'b' has no energy, or energy at mixed boundaries and is left out"
+    )
+    assert result.steps[0].metrics.energy_by_round_j == tuple(B)
