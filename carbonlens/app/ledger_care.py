@@ -73,6 +73,7 @@ def compact(*, ledger: str | Path | None = None, months: Sequence[str] | None = 
         months: Only these (``yyyymm``), also the present one; all past ones when ``None``.
 
     Raises:
+        SelectionError: If there is no ledger, or nothing of the months that are given.
         MissingExtraError: If DuckDB is not installed.
         UnwritableError: If the ledger cannot be written; it is as it was.
     """
@@ -81,7 +82,8 @@ def compact(*, ledger: str | Path | None = None, months: Sequence[str] | None = 
     with _opened(ledger) as store:
         _require_duckdb()
         try:
-            return compaction.compact(store.path, before=f"{datetime.now(tz=UTC):%Y%m}", months=months)
+            present, is_copy = f"{datetime.now(tz=UTC):%Y%m}", store.shown != str(store.path)
+            return compaction.compact(store.path, before=present, months=months, is_copy=is_copy)
         except OSError as error:
             raise unwritable(store.path, error) from error
 
@@ -120,6 +122,7 @@ def export(
         calendar: Time zone and fiscal year the period is meant in.
 
     Raises:
+        SelectionError: If no run that counts is of the study and has a part in the period.
         MissingExtraError: If DuckDB is needed and not installed.
         UsageError: If the period is none.
     """
@@ -141,6 +144,11 @@ def export(
         and (study is None or r.run.study == study)
         and (span is None or touches(r.run.start_us, r.run.end_us, span))
     ]
+    if not records and (study or period):
+        asked = " and ".join([f"of a study {study!r}"] * bool(study) + [f"in {period}"] * bool(period))
+        raise SelectionError(
+            f"no run that counts is {asked}", where=store.shown, mend="carbonlens runs lists them"
+        )
     records.sort(key=lambda r: (*r.run.recorded_us, r.run.run_id))
     return Exported(
         content=make(records, format_, span),
@@ -156,27 +164,32 @@ def close(
     ledger: str | Path | None = None,
     by: str | None = None,
     calendar: Calendar | None = None,
+    inventory: str | Path | None = None,
 ) -> Close:
-    """Close a period.
+    """Close a period, and keep the inventory that its figures rest on.
 
     Args:
         period: ``2026Q3``, ``2026-09`` or ``2026``.
         ledger: The ledger's folder; found as the command line finds it when ``None``.
         by: Who closes it, as it is to be printed; a pseudonym when ``None``.
-        calendar: Time zone and fiscal year the period is meant in.
+        calendar: That the period is meant in; the inventory's when ``None``.
+        inventory: The inventory folder; found as the command line finds it when ``None``.
 
     Raises:
         SelectionError: If there is no ledger.
-        UsageError: If the period is not over, or closed already.
+        UsageError: If the period is not over, closed already, or not of the inventory's calendar.
         RecordError: If a part of the ledger cannot be read.
         UnwritableError: If the ledger cannot be written.
-        ConfigError, InputFileError: If the user's own factors cannot be read.
+        ConfigError, InputFileError: If the user's own factors or the inventory cannot be read.
     """
+    from carbonlens.app.inventory import load_inventory, meant_calendar
     from carbonlens.factors.store import open_factors
     from carbonlens.ledger import closing
 
-    span, factor_set = span_of(period, calendar), open_factors().sha256
     with _opened(ledger, whole=True) as store:
+        span = span_of(period, meant_calendar(inventory, calendar))
+        closing.refuse_open(span, _now_us())
+        kept = load_inventory(inventory, store=store)
         try:
             return closing.close(
                 store.path,
@@ -184,7 +197,8 @@ def close(
                 span,
                 now_us=_now_us(),
                 by=by or pseudonym(),
-                factor_set=factor_set,
+                factor_set=open_factors().sha256,
+                inventory=kept.snapshots,
             )
         except OSError as error:
             raise unwritable(store.path, error) from error
@@ -297,7 +311,8 @@ def supersede(
 
     Raises:
         SelectionError: If there is no such run, or more than one.
-        UsageError: If the changes make no run or change nothing, or the two differ in what is not given.
+        UsageError: If the changes make no run or change nothing, put the run into itself, or the
+            two corrections differ in what is not given.
         UnwritableError: If the ledger cannot be written.
     """
     from carbonlens.ledger import editing, forks
@@ -306,24 +321,8 @@ def supersede(
         runs = store.view().runs
         before = editing.select(run, runs, where=store.shown, study=study)
         after = editing.corrected(before, changes, why=why, fork=forks.fork_of(before, runs))
+        editing.refuse_circle(before, after, runs)
         return _write(store, before, after)
-
-
-def changes_from(parts: Sequence[str]) -> dict[str, Any]:
-    """Return the changes that ``field=value`` texts and JSON files state; later ones win.
-
-    Raises:
-        InputFileError: If a file cannot be read, or is no JSON object.
-        UsageError: If a text is neither.
-    """
-    from carbonlens.ledger.editing import changes_in_file, parse_changes
-
-    changes: dict[str, Any] = {}
-    for part in parts:
-        changes |= (
-            parse_changes([part]) if "=" in part and not Path(part).is_file() else changes_in_file(part)
-        )
-    return changes
 
 
 def span_of(period: str, calendar: Calendar | None = None) -> Span:

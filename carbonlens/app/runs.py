@@ -20,7 +20,7 @@ from carbonlens.domain.units import US_PER_S
 from carbonlens.errors import SelectionError
 from carbonlens.ledger.location import address_of, is_address
 from carbonlens.ledger.opening import open_ledger
-from carbonlens.ledger.records import current, family_of
+from carbonlens.ledger.records import current, family_of, heirs
 from carbonlens.ledger.store import Ledger, LedgerView
 from carbonlens.metering.deposit import fallback_ledger
 from carbonlens.metering.recovery import Recovery, recover
@@ -113,7 +113,7 @@ def _listing(
         raise SelectionError(
             f"no run of a study {study!r}", where=store.shown, mend=_studies(r.study for r in runs)
         )
-    allocation = allocate(runs)
+    allocation = allocate(runs, heirs(view.runs))
     return Listing(
         ledger=store.shown,
         runs=kept,

@@ -7,19 +7,27 @@ from typing import Annotated
 
 import typer
 
+from carbonlens.cli.account import InventoryOption
 from carbonlens.cli.options import JsonOption, LedgerOption
 from carbonlens.cli.restate import adjustments_command, restate_command
 from carbonlens.errors import UsageError
 
 PeriodText = "2026Q3, 2026-09 or 2026"
 TimezoneOption = Annotated[
-    str, typer.Option("--timezone", metavar="Z", help="Time zone the period is meant in.")
+    str | None,
+    typer.Option("--timezone", metavar="Z", help="Time zone of the period [the inventory's, else UTC]."),
 ]
 FiscalOption = Annotated[
-    int, typer.Option("--fiscal-year-start", metavar="MONTH", help="Month the fiscal year begins in.")
+    int | None,
+    typer.Option(
+        "--fiscal-year-start",
+        metavar="MONTH",
+        help="Month the fiscal year begins in [the inventory's, else 1].",
+    ),
 ]
 ByOption = Annotated[
-    str | None, typer.Option("--by", help="Who does it, as it will be kept [a pseudonym of the user].")
+    str | None,
+    typer.Option("--by", metavar="NAME", help="Who does it, as it will be kept [a pseudonym of the user]."),
 ]
 
 
@@ -66,34 +74,41 @@ def verify_command(ledger: LedgerOption = None, json: JsonOption = False) -> Non
 
 
 def export_command(
-    format_: Annotated[str, typer.Option("--format", help="csv, parquet or json.")] = "csv",
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="csv, parquet or json.")] = "csv",
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File to write [stdout].", dir_okay=False)
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="File to write [stdout].", dir_okay=False),
     ] = None,
     period: Annotated[
-        str | None, typer.Option("--period", help=f"Runs with a part in it: {PeriodText}.")
+        str | None, typer.Option("--period", metavar="PERIOD", help=f"Runs with a part in it: {PeriodText}.")
     ] = None,
-    study: Annotated[str | None, typer.Option("--study", help="Only runs of this study.")] = None,
-    timezone: TimezoneOption = "UTC",
-    fiscal_year_start: FiscalOption = 1,
+    study: Annotated[
+        str | None, typer.Option("--study", metavar="STUDY", help="Only runs of this study.")
+    ] = None,
+    timezone: TimezoneOption = None,
+    fiscal_year_start: FiscalOption = None,
+    inventory: InventoryOption = None,
     ledger: LedgerOption = None,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Export the runs that count: a table with units in its names, or whole records."""
+    from carbonlens.app.inventory import period_calendar
     from carbonlens.app.ledger_care import export
     from carbonlens.cli import ledger_view
-    from carbonlens.ledger.calendar import Calendar
     from carbonlens.ledger.export import FORMATS
 
     wanted = "json" if json else format_
     if wanted not in FORMATS:
         raise UsageError(f"no format {wanted!r}", where="--format", mend="give csv, parquet or json")
+    calendar = None
+    if period is not None:
+        calendar = period_calendar(inventory, timezone=timezone, fiscal_year_start=fiscal_year_start)
     result = export(
         format_=FORMATS[wanted],
         ledger=ledger,
         period=period,
         study=study,
-        calendar=Calendar(reporting_timezone=timezone, fiscal_year_start=fiscal_year_start),
+        calendar=calendar,
     )
     ledger_view.write_export(result, output)
 
@@ -101,18 +116,21 @@ def export_command(
 def close_command(
     period: Annotated[str, typer.Argument(metavar="PERIOD", help=f"{PeriodText}.")],
     by: ByOption = None,
-    timezone: TimezoneOption = "UTC",
-    fiscal_year_start: FiscalOption = 1,
+    timezone: TimezoneOption = None,
+    fiscal_year_start: FiscalOption = None,
+    inventory: InventoryOption = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Close a period: what comes later is a prior-period adjustment."""
+    from carbonlens.app.inventory import period_calendar
     from carbonlens.app.ledger_care import close
     from carbonlens.cli import ledger_view
-    from carbonlens.ledger.calendar import Calendar
 
-    calendar = Calendar(reporting_timezone=timezone, fiscal_year_start=fiscal_year_start)
-    ledger_view.print_close(close(period, ledger=ledger, by=by, calendar=calendar), json=json)
+    calendar = period_calendar(inventory, timezone=timezone, fiscal_year_start=fiscal_year_start)
+    ledger_view.print_close(
+        close(period, ledger=ledger, by=by, calendar=calendar, inventory=inventory), json=json
+    )
 
 
 def redact_command(
@@ -121,10 +139,11 @@ def redact_command(
         list[str],
         typer.Option("--field", metavar="F", help="tags.owner, origin.args, energy; several times."),
     ],
-    why: Annotated[str, typer.Option("--why", help="The reason; it is kept.")],
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason; it is kept.")],
     by: ByOption = None,
     study: Annotated[
-        str | None, typer.Option("--study", help="Of the run, where several studies have its id.")
+        str | None,
+        typer.Option("--study", metavar="STUDY", help="Of the run, where several studies have its id."),
     ] = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
@@ -141,6 +160,7 @@ def redact_command(
 
 def _month(text: str) -> str:
     digits = text.replace("-", "")
-    if text == "undated" or (len(digits) == 6 and digits.isdigit()):
+    is_month = len(digits) == 6 and digits.isascii() and digits.isdigit() and "01" <= digits[4:] <= "12"
+    if text == "undated" or is_month:
         return digits
     raise UsageError(f"{text!r} is no month", where="--month", mend="write 2026-09")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from carbonlens.cli import output
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.finding import Finding
 from carbonlens.errors import UnwritableError
@@ -71,10 +72,12 @@ def print_verification(result: Verification, *, json: bool) -> None:
         output.say(f"{_state(check):<8} {check.holds}{count}")
     verdict = "The ledger is sound" if result.sound else "The ledger does NOT hold what was written"
     corrected = result.records - result.counting
-    output.say(
-        f"{verdict}: {_count(result.counting, 'run')} count, "
-        f"{_count(corrected, 'corrected record')} beside them."
-    )
+    counting = counted(result.counting, "run counts", "runs count")
+    for line in output.wrap(
+        f"{verdict}: {counting}, {_count(corrected, 'corrected record')} beside {_them(result.counting)}.",
+        output.WIDTH,
+    ):
+        output.say(line)
     if result.unread_files:
         output.note(f"{result.unread_files} Parquet files not checked: pip install 'carbonlens[analysis]'")
     _print_worst(result.findings)
@@ -112,10 +115,11 @@ def print_close(result: Close, *, json: bool) -> None:
         output.print_json({"schema": "carbonlens/ledger-close/1", **_builtins(result)})
         return
     output.say(
-        f"Closed {result.period}: {_count(result.counting, 'run')} count, "
+        f"Closed {result.period}: {counted(result.counting, 'run counts', 'runs count')}, "
         f"{_count(len(result.runs), 'record')}, {_count(len(result.charges), 'charge')}, "
         f"{_count(len(result.readings), 'meter reading')}."
     )
+    output.say(_days(result))
     for energy in result.energy:
         at = f"{energy.boundary} boundary" if energy.boundary else "boundary not stated"
         output.say(f"Energy {_energy(energy)} ({at}).")
@@ -131,6 +135,8 @@ def print_close(result: Close, *, json: bool) -> None:
     output.say(f"Chained to: {before}.")
     if result.factor_set_sha256:
         output.say(f"Factor set {result.factor_set_sha256[:12]} (carbonlens factors list).")
+    if result.inventory:
+        output.say(f"Kept {_count(len(result.inventory), 'file')} of the inventory.")
 
 
 def print_redaction(result: Redaction, *, json: bool) -> None:
@@ -153,6 +159,22 @@ def print_redaction(result: Redaction, *, json: bool) -> None:
     output.note("Copies outside the ledger (backups, exports, reports) still hold it.")
 
 
+def _days(closed: Close) -> str:
+    """Return from which day to which, and of which calendar; a period's name alone does not tell."""
+    from carbonlens.domain.units import US_PER_HOUR
+    from carbonlens.ledger.calendar import Calendar
+
+    calendar = Calendar(
+        reporting_timezone=closed.reporting_timezone or "UTC", fiscal_year_start=closed.fiscal_year_start or 1
+    )
+    hours = (closed.start_us // US_PER_HOUR, closed.end_us // US_PER_HOUR - 1)
+    first, last = (
+        f"{row.date // 10000:04}-{row.date // 100 % 100:02}-{row.date % 100:02}"
+        for row in calendar.rows_of(hours)
+    )
+    return f"From {first} to {last} in {calendar.words}."
+
+
 def _energy(closed: ClosedEnergy) -> str:
     if closed.energy_j is None:
         return "unknown"
@@ -172,6 +194,10 @@ def _print_worst(findings: Sequence[Finding]) -> None:
             output.note(line)
     if len(ranked) > _MOST_FINDINGS:
         output.note(f"... and {len(ranked) - _MOST_FINDINGS} more (--json lists all, with their files)")
+
+
+def _them(count: int) -> str:
+    return "it" if count == 1 else "them"
 
 
 def _state(check: Check) -> str:

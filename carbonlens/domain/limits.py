@@ -1,7 +1,8 @@
-"""Limits: the largest figures a run record may hold, so that every room can hold them too.
+"""Limits: the figures a run record may hold, so that every room can hold them and none is nonsense.
 
 They are those of the ledger's decimal columns: 18 digits before the point for joules and
-units. All bounds are exclusive. A figure beyond them is a wrong unit, not a large run.
+units. All bounds are exclusive. A figure beyond them is a wrong unit, not a large run. Amounts
+of work, time, energy and error are not negative; a cost may be, as a credit.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from carbonlens.domain.units import US_PER_HOUR
 
 MOST: Final = Decimal(10) ** 18
 """Joules of a reading, one sigma of it, and functional units of a run."""
+
+LEAST_UNITS: Final = Decimal("1e-6")
+"""Fewest units of a run that did some: the last place of their column. Fewer are a slip, and no divisor."""
 
 MOST_S: Final = Decimal(10) ** 12
 """Seconds that a run took."""
@@ -43,7 +47,30 @@ _Figure = Decimal | float | int | None
 
 
 def misfit(run: Run) -> str | None:
-    """Return which figure of a run no ledger can hold, and its bound; ``None`` where all fit."""
+    """Return which figure of a run no ledger takes, and its bound; ``None`` where all fit."""
+    return next(misfits(run), None)
+
+
+def misfits(run: Run) -> Iterator[str]:
+    """Yield each figure of a run that no ledger takes, and its bound; only that which no column holds."""
+    reason = oversize(run)
+    if reason is not None:
+        yield reason
+        return
+    for name, value in _never_negative(run):
+        if value is not None and value < 0:
+            yield f"{name} is {value}: it cannot be negative"
+    if has_too_few_units(run):
+        yield f"units is {run.units}: a record holds {LEAST_UNITS:f} or more"
+
+
+def has_too_few_units(run: Run) -> bool:
+    """Tell whether a run states fewer units than their column holds, which an older record may."""
+    return run.units is not None and run.units.is_finite() and 0 < run.units < LEAST_UNITS
+
+
+def oversize(run: Run) -> str | None:
+    """Return which figure of a run no column can hold, and its bound; ``None`` where all fit."""
     for name, value, most in _figures(run):
         if value is not None and not _is_below(value, most):
             return f"{name} is {value}: a finite number below {most:.0e} is needed"
@@ -82,6 +109,15 @@ def _figures(run: Run) -> Iterator[tuple[str, _Figure, Decimal]]:
         yield from _of_reading(reading)
     for hour in run.energy_by_hour:
         yield "energy_by_hour", hour.energy_j, MOST
+
+
+def _never_negative(run: Run) -> Iterator[tuple[str, _Figure]]:
+    yield "units", run.units
+    yield "duration_s", run.duration_s
+    for reading in run.energy:
+        yield from ((name, value) for name, value, _ in _of_reading(reading))
+    for hour in run.energy_by_hour:
+        yield "energy_by_hour", hour.energy_j
 
 
 def _of_reading(reading: Reading) -> Iterator[tuple[str, _Figure, Decimal]]:

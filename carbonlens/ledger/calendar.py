@@ -9,6 +9,7 @@ the rule that decides.
 from __future__ import annotations
 
 import re
+from calendar import month_name
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal, NamedTuple
@@ -101,6 +102,15 @@ class Calendar(msgspec.Struct, frozen=True, kw_only=True):
         first, after = self._dates(text)
         return Period(self._hour(first), self._hour(after), text)
 
+    def dates(self, text: str) -> tuple[str, str]:
+        """Return the first local date of a period and the date after its last.
+
+        Raises:
+            UsageError: If the text is no period.
+        """
+        first, after = self._dates(text)
+        return first.isoformat(), after.isoformat()
+
     def name_of(self, text: str) -> str:
         """Return a period's name with what of this calendar tells it from another's of the same text.
 
@@ -111,6 +121,11 @@ class Calendar(msgspec.Struct, frozen=True, kw_only=True):
             name += f"~fy{self.fiscal_year_start:02}" + ("" if self.fiscal_year_named_by == "end" else "s")
         zone = self.reporting_timezone
         return name if zone == "UTC" else f"{name}~{zone.replace('/', '-')}"
+
+    @property
+    def words(self) -> str:
+        """What is said of it: ``Europe/Berlin, fiscal year from April``."""
+        return f"{self.reporting_timezone}, fiscal year from {month_name[self.fiscal_year_start]}"
 
     def rows(self, first_hour: int, end_hour: int) -> list[CalendarRow]:
         """Return the calendar of the hours given, end exclusive."""

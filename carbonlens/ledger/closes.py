@@ -94,6 +94,7 @@ class Close(msgspec.Struct, frozen=True, kw_only=True):
             not known, as in manifests of version 1.
         factor_set_sha256: Hash of the factors the figures rest on.
         factor_set_note: Why there is none.
+        inventory: Snapshots of the inventory's files that they rest on, file name to id.
         previous: Period closed before, ``None`` for the first.
         previous_sha256: Hash of that period's manifest.
         others: Further periods that no close named yet, closed at once on several hosts: to their hashes.
@@ -117,6 +118,7 @@ class Close(msgspec.Struct, frozen=True, kw_only=True):
     fiscal_year_start: int | None = None
     factor_set_sha256: str | None = None
     factor_set_note: str | None = NO_FACTOR_SET
+    inventory: Mapping[str, str] = {}
     previous: str | None = None
     previous_sha256: str | None = None
     others: Mapping[str, str] = {}

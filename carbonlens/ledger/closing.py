@@ -6,7 +6,7 @@ adjustment, named as such; what a report prints of an open period is a draft.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
@@ -47,7 +47,8 @@ class PeriodStatus(msgspec.Struct, frozen=True, kw_only=True):
         state: ``closed`` when closed periods cover it whole.
         closes: Names of those.
         adjustments: Records that came after the close, or were redacted after it, whether or not
-            a later close named them: the figures are no more those of the manifest.
+            a later close named them: the figures are no more those of the manifest. What a later
+            close of the period itself held already is none of its adjustments.
     """
 
     period: str
@@ -66,8 +67,15 @@ class PeriodStatus(msgspec.Struct, frozen=True, kw_only=True):
         return "ADJUSTED" if self.adjustments else ""
 
 
-def close(
-    ledger: Path, held: Holdings, span: Span, *, now_us: int, by: str, factor_set: str | None = None
+def close(  # noqa: PLR0913 - each is a fact of the manifest
+    ledger: Path,
+    held: Holdings,
+    span: Span,
+    *,
+    now_us: int,
+    by: str,
+    factor_set: str | None = None,
+    inventory: Mapping[str, str] | None = None,
 ) -> Close:
     """Close a period and return its manifest.
 
@@ -78,6 +86,7 @@ def close(
         now_us: The present, UTC microseconds.
         by: Name or pseudonym of who closes it.
         factor_set: Hash of the factors the figures rest on.
+        inventory: Snapshots of the inventory's files that they rest on, file name to id.
 
     Raises:
         UsageError: If the period is not over, or closed already.
@@ -86,8 +95,7 @@ def close(
         MissingExtraError: If DuckDB or narwhals is not installed.
         OSError: If the ledger cannot be written.
     """
-    if span.end_us > now_us:
-        raise UsageError("the period is not over", where=span.name, mend="close it after its last day")
+    refuse_open(span, now_us)
     _refuse_unread(ledger, held)
     chain = load(ledger)
     if chain.findings:
@@ -111,6 +119,7 @@ def close(
         )
     held, found = _account_of_one_moment(ledger, held, span)
     manifest = _manifest(ledger, held, found, span, chain, now_us=now_us, by=by)
+    manifest = msgspec.structs.replace(manifest, inventory=dict(inventory or {}))
     if factor_set is not None:
         manifest = msgspec.structs.replace(manifest, factor_set_sha256=factor_set, factor_set_note=None)
     if chain.heads:
@@ -144,13 +153,31 @@ def period_status(ledger: Path, held: Holdings, span: Span) -> PeriodStatus:
     """
     chain = load(ledger)
     covering = _covering(span, chain.closes.values())
-    late = [a for a in adjustments(ledger, held, chain) if a.period in {c.period for c in covering}]
+    own = {c.period: c for c in covering}
+    late = [
+        a
+        for a in adjustments(ledger, held, chain)
+        if a.period in own and not _is_held(a, own[a.period], covering, span)
+    ]
     return PeriodStatus(
         period=span.name,
         state="closed" if covering else "open",
         closes=tuple(c.period for c in covering),
         adjustments=tuple(late),
     )
+
+
+def label_of(ledger: Path, span: Span) -> str:
+    """Return ``PeriodStatus.label`` of a period; records are read where it is closed only.
+
+    Args:
+        ledger: The ledger's folder.
+        span: The period.
+
+    Raises:
+        OSError: If the folder cannot be read.
+    """
+    return period_status(ledger, read_all(ledger), span).label if is_closed(ledger, span) else "DRAFT"
 
 
 def is_closed(ledger: Path, span: Span) -> bool:
@@ -164,6 +191,35 @@ def is_closed(ledger: Path, span: Span) -> bool:
         OSError: If the folder cannot be read.
     """
     return bool(_covering(span, load(ledger).closes.values()))
+
+
+def refuse_open(span: Span, now_us: int) -> None:
+    """Refuse to close a period before its end.
+
+    Args:
+        span: The period.
+        now_us: The present, UTC microseconds.
+
+    Raises:
+        UsageError: If it is not over.
+    """
+    if span.end_us > now_us:
+        raise UsageError("the period is not over", where=span.name, mend="close it after its last day")
+
+
+def inventories_of(ledger: Path, span: Span) -> dict[str, Mapping[str, str]]:
+    """Return the snapshots of the inventory that each close of a closed period names, by its name.
+
+    Closes that name none, as those of older versions, are left out.
+
+    Args:
+        ledger: The ledger's folder.
+        span: The period.
+
+    Raises:
+        OSError: If the folder cannot be read.
+    """
+    return {c.period: c.inventory for c in _covering(span, load(ledger).closes.values()) if c.inventory}
 
 
 def _manifest(  # noqa: PLR0913 - each is a fact of the manifest
@@ -261,6 +317,20 @@ def _covering(span: Span, closes: Iterable[Close]) -> list[Close]:
             break
         upto = max(upto, one.end_us)
     return inside if upto >= span.end_us else []
+
+
+def _is_held(late: Adjustment, adjusted: Close, covering: Iterable[Close], span: Span) -> bool:
+    """Return whether a later close of this period, or of a part of it, had the record in its figures.
+
+    A quarter closed after one of its months holds what came after the month's close.
+    """
+    return any(
+        adjusted.start_us >= c.start_us >= span.start_us
+        and adjusted.end_us <= c.end_us <= span.end_us
+        and late.sha256 in {*c.runs, *c.readings, *c.charges, *c.snapshots}
+        for c in covering
+        if c is not adjusted
+    )
 
 
 def _start(one: Close) -> int:

@@ -2,8 +2,9 @@
 
 Each step leaves the ledger whole: the month's file is written, synced, renamed
 and read back, then its manifest likewise, and only then are the files removed
-whose records it holds. A record met in both counts once, so a crash between
-two steps, or two hosts compacting one month, loses and doubles nothing.
+whose records it holds; an older file of the month stays a while for who reads
+it (``retiring``). A record met in both counts once, so a crash between two
+steps, or two hosts compacting one month, loses and doubles nothing.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from carbonlens._version import __version__
 from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
-from carbonlens.errors import RecordError
-from carbonlens.ledger import atomic, layout, parquet, redaction, samples
+from carbonlens.errors import RecordError, SelectionError
+from carbonlens.ledger import atomic, layout, parquet, redaction, retiring, samples
 from carbonlens.ledger.atomic import sync_folder, write_atomically
-from carbonlens.ledger.holdings import each_folder, read_files_of
+from carbonlens.ledger.holdings import each_folder, errors_of, read_files_of
 from carbonlens.ledger.records import Stored, content_sha256, read_files, unique
 from carbonlens.ledger.regular_file import read_regular
 
@@ -93,15 +94,19 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
 
 
-def compact(ledger: Path, *, before: str, months: Sequence[str] | None = None) -> Compaction:
+def compact(
+    ledger: Path, *, before: str, months: Sequence[str] | None = None, is_copy: bool = False
+) -> Compaction:
     """Fold the live runs of past months.
 
     Args:
         ledger: The ledger's folder.
         before: The present month ``yyyymm``: it and later ones stay files.
         months: Only these, whether past or not; all past ones when ``None``.
+        is_copy: Whether nobody else reads the folder, so that no replaced file needs to stay.
 
     Raises:
+        SelectionError: If months are given and the ledger has nothing of any of them.
         MissingExtraError: If DuckDB is not installed.
         UnwritableError, OSError: If the ledger cannot be written; it is as it was.
     """
@@ -110,11 +115,19 @@ def compact(ledger: Path, *, before: str, months: Sequence[str] | None = None) -
     present |= {f.name for f in layout.folders_in(ledger / layout.MONTHS)} | corrections.keys()
     past = {m for m in present if m < before or m == layout.UNDATED}
     wanted = sorted(past if months is None else present & set(months))
+    days = [d for d in samples.days(ledger) if (d[:6] < before if months is None else d[:6] in months)]
+    if months is not None and not wanted and not days:
+        raise SelectionError(
+            "the ledger holds nothing of this month",
+            where=", ".join(months),
+            mend="carbonlens runs lists the runs and their times",
+        )
     done: list[FoldedMonth] = []
     findings: list[Finding] = list(unread)
     for month in wanted:
         try:
-            folded, more = again_where_gone(partial(fold, ledger, month, corrections.get(month, ())))
+            folding = partial(fold, ledger, month, corrections.get(month, ()), is_copy=is_copy)
+            folded, more = again_where_gone(folding)
         except RecordError as error:
             # One month that cannot be folded stays as files, and keeps no other from it.
             findings.append(
@@ -124,13 +137,13 @@ def compact(ledger: Path, *, before: str, months: Sequence[str] | None = None) -
         findings += more
         if folded is not None:
             done.append(folded)
-    days = [d for d in samples.days(ledger) if (d[:6] < before if months is None else d[:6] in months)]
     merged: list[str] = []
     for day in days:
         _, said = each_folder([ledger / layout.SAMPLES / day], ".parquet")
         file, more = (None, []) if said else again_where_gone(partial(samples.merge, ledger, day))
         findings += [*said, *more]
         merged += [day] if file is not None else []
+    retiring.remove_retired(ledger, older_than_s=retiring.RETIRED_S)
     atomic.remove_leftovers(ledger, older_than_s=LEFTOVER_S)
     return Compaction(
         months=tuple(done),
@@ -165,7 +178,7 @@ def _corrections(ledger: Path) -> tuple[dict[str, list[Path]], list[Finding]]:
 
 
 def fold(
-    ledger: Path, month: str, corrections: Sequence[Path] = ()
+    ledger: Path, month: str, corrections: Sequence[Path] = (), *, is_copy: bool = False
 ) -> tuple[FoldedMonth | None, list[Finding]]:
     """Fold one month; ``None`` where it is folded already.
 
@@ -173,6 +186,7 @@ def fold(
         ledger: The ledger's folder.
         month: ``yyyymm`` or ``undated``.
         corrections: Live corrections that start in it; they lie in a folder of their own.
+        is_copy: As of ``compact``.
     """
     live, findings = each_folder([ledger / layout.RUNS / month], ".json")
     live += corrections
@@ -192,8 +206,12 @@ def fold(
     inputs = {f: _file_sha256(f) for f in {Path(r.file) for r in records}}
     file = write_month(ledger, month, kept, {_relative(f, ledger): sha for f, sha in inputs.items()})
     held = {r.sha256 for r in kept}
-    settled = _wholly_held(records, held) - {file}
-    _remove(settled)
+    # A file of which a record was left out is the only one that has it.
+    partly = {Path(f.file) for f in errors_of(unread) if f.file is not None}
+    settled = _wholly_held(records, held) - {file} - partly
+    staying = set() if is_copy else {f for f in settled if f.suffix == ".parquet"}
+    retiring.retire(staying, file)
+    _remove(settled - staying)
     return (
         FoldedMonth(month=month, runs=len(kept), folded=len(settled), size_bytes=file.stat().st_size),
         findings,
@@ -213,6 +231,8 @@ def write_month(ledger: Path, month: str, records: Iterable[Stored], inputs: Map
     hashes = {r.run.run_id: r.sha256 for r in ordered}
     name = name_of(r.sha256 for r in ordered)
     file = ledger / layout.MONTHS / month / f"{name}.parquet"
+    # A file of this name may have been retired; what it holds counts again.
+    retiring.restore(file)
     write_runs(file, ordered)
     _check_read_back(file, ordered)
     manifest = Manifest(
@@ -247,7 +267,7 @@ def _check_name(file: Path) -> None:
         RecordError: If the file was altered; one that cannot be read is told by who reads it.
     """
     records, unread = read_files_of([file])
-    if not unread and name_of(r.sha256 for r in records) != file.stem:
+    if not errors_of(unread) and name_of(r.sha256 for r in records) != file.stem:
         raise RecordError(
             "the month's manifest is lost, and its records do not give its name",
             where=str(file),
@@ -269,8 +289,9 @@ def rewrite(ledger: Path, file: Path, change: Callable[[Stored], Stored]) -> boo
     its new content, and the old one is removed after.
     """
     before, findings = read_files_of([file])
-    if findings:
-        raise RecordError(findings[0].message, where=str(file), mend=findings[0].mend or "restore it")
+    error = next(iter(errors_of(findings)), None)
+    if error is not None:
+        raise RecordError(error.message, where=str(file), mend=error.mend or "restore it")
     after = [change(r) for r in before]
     if all(a is b for a, b in zip(after, before, strict=True)):
         return False
@@ -304,7 +325,7 @@ def folded_file(folder: Path, run_id: str, content: bytes) -> Path | None:
     Raises:
         RecordError: If it holds a different one of this id: the new one would never count.
     """
-    for file in layout.files_in(folder, ".parquet"):
+    for file in layout.months_in(folder):
         sha = _hash_in(file, run_id)
         if sha == content_sha256(content):
             return file
@@ -328,7 +349,7 @@ def _hash_in(file: Path, run_id: str) -> str | None:
 
 def _check_read_back(file: Path, records: Sequence[Stored]) -> None:
     found, findings = read_files_of([file])
-    if findings or [r.text for r in found] != [r.text for r in records]:
+    if errors_of(findings) or [r.text for r in found] != [r.text for r in records]:
         raise RecordError(
             "the month's file does not read back as it was written; nothing was removed",
             where=str(file),

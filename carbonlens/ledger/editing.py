@@ -13,12 +13,12 @@ import msgspec
 from carbonlens.domain.decoding import convert
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import uuid7
-from carbonlens.domain.limits import misfit
+from carbonlens.domain.limits import misfits
 from carbonlens.domain.run import HourEnergy, Run
 from carbonlens.errors import InputFileError, SelectionError, UsageError
-from carbonlens.ledger.forks import FIXED, Fork, hours_fit
-from carbonlens.ledger.oddities import unbalanced_hours
-from carbonlens.ledger.records import Family, families, written_ms
+from carbonlens.ledger.forks import FIXED, Fork
+from carbonlens.ledger.oddities import hours_fit, unbalanced_hours
+from carbonlens.ledger.records import Family, families, family_of, heirs, written_ms
 
 CODE: Final = "CL509"
 """Finding a corrected record carries."""
@@ -132,7 +132,9 @@ def corrected(
             where=run.run_id,
             mend="write numbers as numbers and exact amounts as text",
         ) from error
-    unfit = misfit(changed)
+    # What an older version took stays correctable, one figure after another.
+    as_before = set(misfits(run))
+    unfit = next((u for u in misfits(changed) if u not in as_before), None)
     if unfit is not None:
         raise UsageError(
             f"the correction cannot be kept: {unfit}", where=run.run_id, mend="check the figure and its unit"
@@ -149,6 +151,35 @@ def corrected(
         energy_by_hour=hours,
         findings=(*run.findings, _note(run, own, why)),
     )
+
+
+def refuse_circle(run: Run, corrected_run: Run, runs: Sequence[Run]) -> None:
+    """Refuse a new parent that lies inside the run itself, by whichever of their records it is named.
+
+    Args:
+        run: The record that was the run's latest.
+        corrected_run: The one that is to supersede it.
+        runs: All records of the ledger.
+
+    Raises:
+        UsageError: If the run would lie in itself.
+    """
+    here = corrected_run.parent_run_id
+    if here is None or here == run.parent_run_id:
+        return
+    own = {r.run_id for r in family_of(run, runs)}
+    last, above = heirs(runs), {r.run_id: r.parent_run_id for r in runs}
+    met: set[str] = set()
+    while here is not None and here not in met:
+        if here in own:
+            raise UsageError(
+                f"the run would lie in itself: parent {corrected_run.parent_run_id} is a record of it,"
+                " or lies inside it",
+                where=run.run_id,
+                mend="give another parent_run_id, or null for none",
+            )
+        met.add(here)
+        here = above.get(last.get(here, here))
 
 
 def _hours(run: Run, changed: Run, *, given: bool) -> tuple[HourEnergy, ...]:
@@ -179,6 +210,21 @@ def _hours(run: Run, changed: Run, *, given: bool) -> tuple[HourEnergy, ...]:
     ]
     kept = {id(h) for hours in fitting for h in hours}
     return tuple(h for h in run.energy_by_hour if id(h) in kept)
+
+
+def changes_from(parts: Sequence[str]) -> dict[str, Any]:
+    """Return the changes that ``field=value`` texts and JSON files state; later ones win.
+
+    Raises:
+        InputFileError: If a file cannot be read, or is no JSON object.
+        UsageError: If a text is neither.
+    """
+    changes: dict[str, Any] = {}
+    for part in parts:
+        changes |= (
+            parse_changes([part]) if "=" in part and not Path(part).is_file() else changes_in_file(part)
+        )
+    return changes
 
 
 def parse_changes(pairs: Sequence[str]) -> dict[str, Any]:

@@ -113,8 +113,24 @@ def _read(connection: DuckDBPyConnection, files: Sequence[Path]) -> list[Footer]
     columns: dict[str, dict[str, _Column]] = {}
     for name, column, *values in rows:
         columns.setdefault(name, {})[column] = _Column(*values)
+    untold = [f for f in files if str(f) not in columns]
+    if untold:
+        _refuse_foreign(connection, untold)
     # A file without rows has no statistics, and nothing to say.
     return [_footer(f, columns[str(f)]) for f in files if str(f) in columns]
+
+
+def _refuse_foreign(connection: DuckDBPyConnection, files: Sequence[Path]) -> None:
+    """Refuse files that have rows and none of our columns.
+
+    Raises:
+        UnreadableParquetError: If one has; it is none of a ledger's.
+    """
+    listed = ", ".join(quoted(f) for f in files)
+    query = f"SELECT count(*) FROM parquet_file_metadata([{listed}]) WHERE num_rows > 0"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+    ((foreign,),) = connection.execute(query).fetchall()
+    if foreign:
+        raise UnreadableParquetError("it has none of a ledger's columns")
 
 
 def _footer(file: Path, columns: dict[str, _Column]) -> Footer:

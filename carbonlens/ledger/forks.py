@@ -8,15 +8,16 @@ from typing import Any, Final
 import msgspec
 
 from carbonlens.domain.run import Run
-from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import UsageError
-from carbonlens.ledger.oddities import unbalanced_hours
+from carbonlens.ledger.oddities import hours_fit
 from carbonlens.ledger.records import families, links
 
 FIXED: Final = frozenset(
     {"run_id", "schema_version", "supersedes", "supersedes_study", "supersedes_also", "findings"}
 )
 """A new record's own, whatever a correction says."""
+
+_LONGEST_VALUE: Final = 40
 
 _TAGS: Final = "tags"
 _HOURS: Final = "energy_by_hour"
@@ -30,11 +31,13 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
         merged: The latest with what the others alone changed; ``None`` without others.
         conflicts: Fields that two corrections changed differently, such as ``units`` or
             ``tags.owner``: in ``merged`` they are the latest's.
+        values: Of each such field, what the corrections have, as text, the latest's first.
     """
 
     also: tuple[str, ...] = ()
     merged: Run | None = None
     conflicts: tuple[str, ...] = ()
+    values: Mapping[str, str] = {}
 
     def refuse_open(self, given: Sequence[str], run_id: str) -> None:
         """Refuse a correction that leaves a conflict open: a host's correction would be lost silently.
@@ -49,10 +52,13 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
         left = [c for c in self.conflicts if c not in given and c.partition(".")[0] not in given]
         if left:
             raise UsageError(
-                f"corrections of the run differ in {', '.join(left)}",
+                f"corrections of the run differ in {', '.join(map(self._told, left))}",
                 where=", ".join((run_id, *self.also)),
                 mend="give the right values: carbonlens runs supersede RUN --by FIELD=VALUE",
             )
+
+    def _told(self, field: str) -> str:
+        return f"{field} ({self.values[field]})" if field in self.values else field
 
 
 def fork_of(latest: Run, runs: Sequence[Run]) -> Fork:
@@ -74,20 +80,21 @@ def fork_of(latest: Run, runs: Sequence[Run]) -> Fork:
     if any(getattr(merged, n) != getattr(latest, n) for n in timed) and not hours_fit(merged):
         # Each side's hours fit its own times and energy, not those of the other.
         conflicts = [*dict.fromkeys((*conflicts, _HOURS))]
-    return Fork(also=tuple(r.run_id for r in others), merged=merged, conflicts=tuple(conflicts))
+    values = {c: " or ".join(dict.fromkeys(_text_of(r, c) for r in (latest, *others))) for c in conflicts}
+    return Fork(
+        also=tuple(r.run_id for r in others), merged=merged, conflicts=tuple(conflicts), values=values
+    )
 
 
-def hours_fit(run: Run) -> bool:
-    """Tell whether a run's hours lie inside its times and sum to its energy."""
-    inside = all(_overlaps(h.hour_utc, run.start_us, run.end_us) for h in run.energy_by_hour)
-    return inside and not unbalanced_hours([run])
-
-
-def _overlaps(hour: int, start_us: int | None, end_us: int | None) -> bool:
-    if start_us is None:
-        return True
-    last_us = start_us if end_us is None else max(start_us, end_us - 1)
-    return start_us // US_PER_HOUR <= hour <= last_us // US_PER_HOUR
+def _text_of(run: Run, field: str) -> str:
+    """Return what a record has in a field, short enough for a message."""
+    name, _, tag = field.partition(".")
+    value = run.tags.get(tag) if name == _TAGS and tag else getattr(run, name)
+    plain = msgspec.to_builtins(value)
+    text = (
+        "none" if plain is None else plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
+    )
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
 
 
 def _common(family: Sequence[Run], leaves: Sequence[Run]) -> Run | None:

@@ -136,9 +136,19 @@ class View:
         return _frame(self.connection.table(name))
 
     def records(self, run_ids: Collection[str]) -> list[Stored]:
-        """Return the records of some runs that count, from the files that may hold a part of the period."""
+        """Return the records of some runs that count, from the files that may hold a part of the period.
+
+        Raises:
+            RecordError: As of ``rows``.
+        """
+        import duckdb
+
         loose = [r for r in self._loose if r.run.run_id in run_ids]
-        return [*loose, *exclusions.records_where(self.connection, self._touched, "run_id", run_ids)]
+        try:
+            folded = exclusions.records_where(self.connection, self._touched, "run_id", run_ids)
+        except duckdb.Error as error:
+            raise fetching.unread(error, self._files, self.ledger) from error
+        return [*loose, *folded]
 
     def frame(self, query: str) -> nw.LazyFrame[Any]:
         """Return what DuckDB reads by an SQL query of our own as a frame."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.errors import MissingExtraError, RecordError
 from carbonlens.ledger import layout, parquet, redaction
 from carbonlens.ledger.migration import NewerSchemaError
-from carbonlens.ledger.records import Stored, decode, misfitting, read_files, unique
+from carbonlens.ledger.records import Stored, decode, fitting, read_files, unique
 
 _ATTEMPTS: Final = 5
 """How often a folder is listed again when compaction on another host takes files away meanwhile."""
@@ -111,6 +111,11 @@ def read_files_of(files: Sequence[Path]) -> tuple[list[Stored], list[Finding]]:
     return [*records, *live], findings
 
 
+def errors_of(findings: Iterable[Finding]) -> list[Finding]:
+    """Return what says that something was left out; a warning is of a record that was read all the same."""
+    return [f for f in findings if f.severity == "error"]
+
+
 def parquet_files(ledger: Path) -> tuple[list[Path], list[Finding]]:
     """Return the files of compacted months, then of imports, and folders that may not be read."""
     months = layout.folders_in(ledger / layout.MONTHS)
@@ -123,7 +128,7 @@ def each_folder(folders: Sequence[Path], suffix: str) -> tuple[list[Path], list[
     findings: list[Finding] = []
     for folder in folders:
         try:
-            here = layout.files_in(folder, suffix)
+            here = layout.months_in(folder) if suffix == ".parquet" else layout.files_in(folder, suffix)
         except OSError as error:
             findings.append(unread_folder(folder, error))
             continue
@@ -169,9 +174,9 @@ def _read_into(
         text = f"batch cannot be read and is left out: {reason}"
         findings.append(_left_out("CL503", text, file, _mend(file)))
     else:
-        unfit = {id(r): said for r in found if (said := misfitting(r)) is not None}
-        findings += unfit.values()
-        records += [r for r in found if id(r) not in unfit]
+        fits = [fitting(r) for r in found]
+        findings += [said for _, said in fits if said is not None]
+        records += [r for r, _ in fits if r is not None]
 
 
 def _mend(file: Path) -> str:

@@ -19,14 +19,17 @@ from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import MissingExtraError
 from carbonlens.ledger import footers, holdings, layout, parquet, redaction
 from carbonlens.ledger.footers import Footer
+from carbonlens.ledger.live import files_named
 from carbonlens.ledger.parquet import quoted
 from carbonlens.ledger.records import (
     MOST_BYTES,
+    Family,
     Stored,
     current,
     decode,
     families,
     read_files,
+    superseded_ids,
     unique,
     written_ms,
 )
@@ -76,7 +79,16 @@ def latest(ledger: Path, n: int) -> Latest:
         OSError: If the folder cannot be read.
     """
     wanted = _SPARE * n
-    newest_files, unlisted = _newest_live(ledger, wanted)
+    while True:
+        found, is_all = _latest_of(ledger, n, wanted)
+        if is_all or len(found.runs) >= n:
+            return found
+        wanted *= _SPARE
+
+
+def _latest_of(ledger: Path, n: int, wanted: int) -> tuple[Latest, bool]:
+    """Return the latest of so many newest records of each kind, and whether those were all there are."""
+    newest_files, unlisted, is_all = _newest_live(ledger, wanted)
     live, findings = read_files(newest_files)
     of_these = corrections_of(ledger)
     files, said = holdings.parquet_files(ledger)
@@ -86,26 +98,62 @@ def latest(ledger: Path, n: int) -> Latest:
         try:
             folded, more = _folded(files, wanted, [r.run.run_id for r in live])
             said += more
+            is_all = is_all and len(folded) < wanted
         except MissingExtraError:
             unread = len(files)
     seen = {r.file for r in live}
     later, unread_later = of_these([*folded, *live])
     live += [r for r in later if r.file not in seen]
     findings += unread_later
+    older_folded, older_live, unread_older = _corrected(ledger, [] if unread else files, [*folded, *live])
     stones, more = redaction.tombstones(ledger)
-    kept, doubles = unique(redaction.applied([*folded, *live], stones))
+    kept, doubles = unique(redaction.applied([*folded, *older_folded, *live, *older_live], stones))
     runs, chains = current([r.run for r in kept])
-    places = {
-        id(r): max(map(written_ms, family.runs))
-        for family in families([r.run for r in kept])
-        for r in family.runs
-    }
+    places = {id(r): _place(family) for family in families([r.run for r in kept]) for r in family.runs}
     newest = sorted(runs, key=lambda r: places.get(id(r)) or written_ms(r), reverse=True)[:n]
-    return Latest(
+    found = Latest(
         runs=tuple(newest),
-        findings=(*unlisted, *findings, *said, *more, *doubles, *chains),
+        findings=(*unlisted, *findings, *unread_older, *said, *more, *doubles, *chains),
         unread_files=unread,
     )
+    return found, is_all
+
+
+def _place(family: Family) -> tuple[int, str]:
+    """Return when the run itself was recorded, whenever it was corrected."""
+    first = [r for r in family.runs if r.supersedes is None]
+    return max(map(written_ms, first)) if first else min(map(written_ms, family.runs))
+
+
+def _corrected(
+    ledger: Path, files: list[Path], records: Sequence[Stored]
+) -> tuple[list[Stored], list[Stored], list[Finding]]:
+    """Return what records correct, directly or over others, and what cannot be read: files, then live runs.
+
+    Their own time is the place of the correction.
+    """
+    folded: list[Stored] = []
+    live: list[Stored] = []
+    findings: list[Finding] = []
+    met = {r.run.run_id for r in records}
+    wanted = {name for r in records for name in superseded_ids(r.run)} - met
+    while wanted:
+        met |= wanted
+        found, said = read_files(files_named(ledger, wanted))
+        older = _folded_of(files, wanted) if files else []
+        live, folded, findings = [*live, *found], [*folded, *older], [*findings, *said]
+        wanted = {name for r in (*found, *older) for name in superseded_ids(r.run)} - met
+    return folded, live, findings
+
+
+def _folded_of(files: list[Path], ids: Collection[str]) -> list[Stored]:
+    connection = parquet.connect()
+    try:
+        found, _ = footers.read(connection, files)
+        holding = [f for f in found if f.version is not None and f.may_hold(min(ids), max(ids))]
+        return _records_of(connection, [f.file for f in holding], ids) if holding else []
+    finally:
+        connection.close()
 
 
 class _Correction(msgspec.Struct, frozen=True):
@@ -169,9 +217,13 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         yield from found
 
 
-def _newest_live(ledger: Path, n: int) -> tuple[list[Path], list[Finding]]:
-    """Return the files of the largest ids; all live runs have ids that sort by time."""
+def _newest_live(ledger: Path, n: int) -> tuple[list[Path], list[Finding], bool]:
+    """Return the files of the largest ids, corrections beside the others, and whether those are all.
+
+    All live runs have ids that sort by time.
+    """
     found: list[tuple[str, Path]] = []
+    corrections: list[tuple[str, Path]] = []
     findings: list[Finding] = []
     for folder in layout.folders_in(ledger / layout.RUNS):
         try:
@@ -181,9 +233,14 @@ def _newest_live(ledger: Path, n: int) -> tuple[list[Path], list[Finding]]:
             continue
         # Names alone: a month may hold very many.
         newest = heapq.nlargest(n, names, key=_time_ordered)
-        found += [(name, folder) for name in newest if name.endswith(".json") and not name.startswith(".")]
-    chosen = heapq.nlargest(n, found, key=lambda f: _time_ordered(f[0]))
-    return [folder / name for name, folder in chosen], findings
+        here = [(name, folder) for name in newest if name.endswith(".json") and not name.startswith(".")]
+        (corrections if folder.name == layout.CORRECTIONS else found).extend(here)
+    chosen = [f for some in (found, corrections) for f in heapq.nlargest(n, some, key=_id_ordered)]
+    return [folder / name for name, folder in chosen], findings, max(len(found), len(corrections)) < n
+
+
+def _id_ordered(file: tuple[str, Path]) -> tuple[bool, str]:
+    return _time_ordered(file[0])
 
 
 def _time_ordered(name: str) -> tuple[bool, str]:
@@ -218,23 +275,26 @@ def _folded(files: list[Path], n: int, live: Sequence[str]) -> tuple[list[Stored
 def _newest(connection: DuckDBPyConnection, files: Sequence[Footer], n: int) -> list[Stored]:
     ids: set[str] = set()
     reading: dict[Path, None] = {}
-    for order in (_BY_START, _BY_ID):
-        newest = order.sorted(files)
-        found = _last(connection, newest[:1], order.column, n)
+    for order in (_BY_START, _BY_ID, _CORRECTIONS):
+        newest = order.sorted([f for f in files if f.corrects or not order.of_corrections])
+        if not newest:
+            continue
+        found = _last(connection, newest[:1], order, n)
         if len(found) < n:
             chosen = newest
         else:
             # The others are read where their footers do not rule out a run as late as these.
             chosen = [*newest[:1], *(f for f in newest[1:] if order.may_reach(f, found[-1][1]))]
-        found = found if len(chosen) == 1 else _last(connection, chosen, order.column, n)
+        found = found if len(chosen) == 1 else _last(connection, chosen, order, n)
         ids.update(run_id for run_id, _ in found)
         reading.update(dict.fromkeys(f.file for f in chosen))
-    if not ids:
-        return []
-    scan = f"read_parquet([{', '.join(quoted(f) for f in reading)}], filename=true)"
-    listed = ", ".join(quoted(i) for i in sorted(ids))
-    query = f"SELECT filename, record FROM {scan} WHERE is_first AND counts AND run_id IN ({listed})"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
-    rows = connection.execute(query).fetchall()
+    return _records_of(connection, list(reading), ids) if ids else []
+
+
+def _records_of(connection: DuckDBPyConnection, files: Sequence[Path], ids: Collection[str]) -> list[Stored]:
+    scan = f"read_parquet([{', '.join(quoted(f) for f in files)}], filename=true)"
+    query = f"SELECT filename, record FROM {scan} WHERE is_first AND counts AND run_id IN (SELECT unnest(?))"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+    rows = connection.execute(query, [sorted(ids)]).fetchall()
     return [Stored(run=decode(text.encode()), text=text.encode(), file=file) for file, text in rows]
 
 
@@ -250,12 +310,14 @@ def _that_correct(
 
 
 def _last(
-    connection: DuckDBPyConnection, files: Sequence[Footer], column: str, n: int
+    connection: DuckDBPyConnection, files: Sequence[Footer], order: _Order, n: int
 ) -> list[tuple[str, Any]]:
     """Return id and order of the last runs of these files, the last first; unknown ones at the end."""
     scan = f"read_parquet([{', '.join(quoted(f.file) for f in files)}])"
-    order = f"{column} DESC NULLS LAST, run_id"
-    query = f"SELECT run_id, {column} FROM {scan} WHERE is_first AND counts ORDER BY {order} LIMIT {n}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+    column = order.column
+    which = f"is_first AND counts AND supersedes IS {'NOT ' if order.of_corrections else ''}NULL"
+    which += f" ORDER BY {column} DESC NULLS LAST, run_id LIMIT {n}"
+    query = f"SELECT run_id, {column} FROM {scan} WHERE {which}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
     rows: list[tuple[str, Any]] = connection.execute(query).fetchall()
     return rows
 
@@ -265,6 +327,7 @@ class _Order(msgspec.Struct, frozen=True):
 
     column: str
     end: Callable[[Footer], Any]
+    of_corrections: bool = False
 
     def sorted(self, files: Sequence[Footer]) -> list[Footer]:
         """Return the files, the one that reaches farthest first."""
@@ -287,3 +350,4 @@ def _last_id(file: Footer) -> str | None:
 
 _BY_START: Final = _Order("start_us", _end_us)
 _BY_ID: Final = _Order("run_id", _last_id)
+_CORRECTIONS: Final = _Order("run_id", _last_id, of_corrections=True)

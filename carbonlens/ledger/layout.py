@@ -9,8 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
+import msgspec
+
+from carbonlens.domain.decoding import json_decoder
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S
+from carbonlens.ledger.regular_file import read_regular
 
 RUNS: Final = "runs"
 """``<yyyymm>/<run_id>.json``: live runs, one file each."""
@@ -27,6 +31,10 @@ IMPORTS: Final = "imports"
 
 MONTHS: Final = "months"
 """``<yyyymm>/<content hash>.parquet`` with a manifest ``.json`` beside it: compacted live runs."""
+
+RETIRED: Final = ".retired"
+"""Ending of a mark beside a month's file whose records lie in a newer one: who opened it
+before may read on; new readers pass it over, and compaction removes it after a while."""
 
 SAMPLES: Final = "samples"
 """``<yyyymmdd>/*.parquet``: power samples by UTC day."""
@@ -80,6 +88,50 @@ def files_in(folder: Path, suffix: str) -> list[Path]:
         OSError: If the folder cannot be read.
     """
     return sorted(f for f in _entries(folder) if f.suffix == suffix and not f.name.startswith("."))
+
+
+def months_in(folder: Path) -> list[Path]:
+    """Return the Parquet files of a month's folder that count, sorted: without retired ones.
+
+    Raises:
+        OSError: If the folder cannot be read.
+    """
+    # Marks first: a file is marked when its heir is there, so that the list made after has the heir.
+    marks = {mark.stem: read_mark(mark) for mark in files_in(folder, RETIRED)}
+    heirs = {stem: mark.heir for stem, mark in marks.items() if mark is not None}
+    files = files_in(folder, ".parquet")
+    there = {file.name for file in files}
+    return [f for f in files if heirs.get(f.stem, f.name) not in there - {f.name}]
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """What a mark says.
+
+    Attributes:
+        heir: Name of the file that holds the records now; the mark counts only where it is there.
+        retired_s: When, seconds of the writer's clock since 1970.
+    """
+
+    heir: str
+    retired_s: float
+
+
+_MARKS: Final = json_decoder(Mark)
+_MOST_BYTES: Final = 4096
+"""Of a mark."""
+
+
+def mark_of(file: Path) -> Path:
+    """Return where the mark of a month's file lies."""
+    return file.with_suffix(RETIRED)
+
+
+def read_mark(mark: Path) -> Mark | None:
+    """Return what a mark says; ``None`` where none is there, or it says nothing: the file counts then."""
+    try:
+        return _MARKS.decode(read_regular(mark, at_most=_MOST_BYTES))
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
 
 
 def folders_in(folder: Path) -> list[Path]:

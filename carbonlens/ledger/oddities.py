@@ -15,7 +15,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import uuid7_ms
 from carbonlens.domain.limits import MOST_HOURS, stands_in_one_hour
 from carbonlens.domain.run import Run
-from carbonlens.domain.units import HOURS_PER_DAY, US_PER_S
+from carbonlens.domain.units import HOURS_PER_DAY, US_PER_HOUR, US_PER_S
 
 FUTURE_S: Final = 300
 """Clocks of hosts that share a folder may differ by so much without a word."""
@@ -130,6 +130,64 @@ def _shared_name(machine: str, overlapping: Sequence[tuple[_Boot, _Boot]]) -> Fi
         subject=machine,
         mend="give a cloned image its own machine id (systemd-machine-id-setup)",
     )
+
+
+def hours_fit(run: Run) -> bool:
+    """Tell whether a run's hours lie inside its times and sum to its energy."""
+    return not stray_hours([run]) and not unbalanced_hours([run])
+
+
+def with_fitting_hours(run: Run) -> tuple[Run, Finding | None]:
+    """Return a run without the hours of the components whose hours do not fit, and what says so.
+
+    Their energy is spread evenly over the run's time then; every other component keeps its hours.
+    """
+    names = dict.fromkeys(h.component for h in run.energy_by_hour)
+    unfit = [name for name in names if not hours_fit(_of_component(run, name))]
+    if not unfit:
+        return run, None
+    kept = tuple(h for h in run.energy_by_hour if h.component not in unfit)
+    told = Finding(
+        code="CL530",
+        severity="warning",
+        message=f"the hours measured of {', '.join(unfit)} do not lie inside the run's times, or do not sum "
+        "to its energy: they are left out, and the energy is spread evenly over the run's time",
+        subject=run.run_id,
+        mend="keep the clock of the machine in step (NTP)",
+    )
+    return msgspec.structs.replace(run, energy_by_hour=kept), told
+
+
+def _of_component(run: Run, name: str) -> Run:
+    hours = tuple(h for h in run.energy_by_hour if h.component == name)
+    return msgspec.structs.replace(run, energy_by_hour=hours)
+
+
+def stray_hours(runs: Iterable[Run]) -> list[Finding]:
+    """Return runs with energy in hours outside their own times: a period of those times does not hold it."""
+    findings: list[Finding] = []
+    for run in runs:
+        stray = sorted({h.hour_utc for h in run.energy_by_hour if not _has_part_in(run, h.hour_utc)})
+        if stray:
+            more = f" and {len(stray) - 1} more" if len(stray) > 1 else ""
+            findings.append(
+                Finding(
+                    code="CL516",
+                    severity="warning",
+                    message=f"run {run.run_id} has energy in an hour outside its times:"
+                    f" {_when(stray[0] * US_PER_HOUR)}{more}",
+                    subject=run.run_id,
+                    mend="correct it: carbonlens runs supersede RUN --by energy_by_hour=[] spreads it evenly",
+                )
+            )
+    return findings
+
+
+def _has_part_in(run: Run, hour: int) -> bool:
+    if run.start_us is None:
+        return True
+    last_us = run.start_us if run.end_us is None else max(run.start_us, run.end_us - 1)
+    return run.start_us // US_PER_HOUR <= hour <= last_us // US_PER_HOUR
 
 
 def unbalanced_hours(runs: Iterable[Run]) -> list[Finding]:

@@ -1,13 +1,16 @@
-"""Outliving: nested runs that go on while their parent does not.
+"""Outliving: nested runs of which something may count beside their parent.
 
-What they use then lies in no other run, so that it counts. A few columns tell which runs do;
-most ledgers have none, and only the records of those are read.
+They go on while it does not, their process does not descend from its, or they read what it did
+not (``accounting.allocation_holding``). Times, processes and devices tell which may; most ledgers
+have none, and only the records of those are read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
 
 from carbonlens.accounting.allocation_nesting import SLACK_SHARE, SLACK_US
 from carbonlens.domain.run import Run
@@ -20,6 +23,22 @@ if TYPE_CHECKING:
 
 _TIMES: Final = "run_id VARCHAR, host UBIGINT, start_us BIGINT, end_us BIGINT"
 
+_TOLD: Final = "process VARCHAR, line VARCHAR, reads VARCHAR[], known VARCHAR[]"
+"""Of a run its process, those above it, and its readings: all, and those of known energy."""
+
+_FROM_RECORD: Final = """
+json_extract_string(record, '$.process') AS process,
+CASE json_type(record, '$.ancestors') WHEN 'ARRAY' THEN json_extract(record, '$.ancestors')::VARCHAR
+END AS line,
+from_json(json_extract(record, '$.energy'),
+          '[{"component":"VARCHAR","devices":["VARCHAR"],"divided":"BOOLEAN","energy_j":"VARCHAR"}]')
+AS energy,
+[x.component || '|' || coalesce(array_to_string(x.devices, ','), '') || '|' || coalesce(x.divided, false)
+ FOR x IN energy] AS reads,
+[x.component || '|' || coalesce(array_to_string(x.devices, ','), '') || '|' || coalesce(x.divided, false)
+ FOR x IN energy IF x.energy_j IS NOT NULL] AS known
+"""
+
 _HOST: Final = "CASE WHEN host_id IS NOT NULL THEN hash(host_id) END"
 
 _OUTLIVING: Final = f"""
@@ -28,6 +47,9 @@ FROM children c JOIN parents p ON c.parent = p.run_id
 WHERE greatest(p.start_us - c.start_us, c.end_us - p.end_us)
       > least({SLACK_US}, (c.end_us - c.start_us + {SLACK_SHARE - 1}) // {SLACK_SHARE})
    OR c.host <> p.host
+   OR ((c.process = p.process OR c.line IS NOT NULL)
+       AND NOT ((c.process = p.process OR strpos(c.line, '"' || p.process || '"') > 0)
+                AND list_has_all(p.known, c.reads)))
 """  # noqa: S608  # our own numbers
 
 
@@ -86,14 +108,14 @@ def load_outliving(
     ((low, high),) = connection.execute("SELECT min(parent), max(parent) FROM children").fetchall()
     if low is None:
         return
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE parents ({_TIMES})")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE parents ({_TIMES}, {_TOLD})")
     _insert_times(connection, [*((r.run.run_id, r.run) for r in held.loose), *held.heirs.items()])
     holding = [f for f in held.footers if f.may_hold(low, high)]
     if holding:
         connection.execute(
-            f"INSERT INTO parents SELECT run_id, {_HOST}, start_us, end_us FROM ({_keyed(holding)})"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
-            " ANTI JOIN left_out USING (file, study_key, run_id)"
-            " WHERE run_id IN (SELECT parent FROM children)"
+            f"INSERT INTO parents SELECT * EXCLUDE energy FROM (SELECT run_id, {_HOST}, start_us, end_us, {_FROM_RECORD}"  # noqa: E501, S608  # our own names and quoted paths: SQL takes no parameter there
+            f" FROM ({_keyed(holding)}) ANTI JOIN left_out USING (file, study_key, run_id)"
+            " WHERE run_id IN (SELECT parent FROM children))"
         )
     missing = connection.execute(
         "SELECT DISTINCT parent FROM children ANTI JOIN parents ON parent = parents.run_id"
@@ -110,43 +132,57 @@ def _load_children(
     orphans: Collection[str],
     span_us: tuple[int, int] | None,
 ) -> None:
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE children (study_key VARCHAR, parent VARCHAR, {_TIMES})")
-    rows: list[Any] = [
-        (r.run.study or "", r.run.parent_run_id, r.run.run_id, r.run.host_id, r.run.start_us, r.run.end_us)
+    columns = f"study_key VARCHAR, parent VARCHAR, {_TIMES}, {_TOLD}"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE children ({columns})")
+    rows: list[tuple[Any, ...]] = [
+        (r.run.study or "", r.run.parent_run_id, r.run.run_id, *_columns(r.run))
         for r in mine
         if r.run.start_us is not None
         and r.run.end_us is not None
         and r.run.end_us > r.run.start_us
         and (span_us is None or (r.run.start_us < span_us[1] and r.run.end_us > span_us[0]))
     ]
-    if rows:
-        columns: list[Any] = [list(c) for c in zip(*rows, strict=True)]
-        given = (
-            "unnest(?) s, unnest(?) p, unnest(?) i, unnest(?::VARCHAR[]) host_id, unnest(?) a, unnest(?) b"
-        )
-        into = f"INSERT INTO children SELECT s, p, i, {_HOST}, a, b FROM (SELECT {given})"  # noqa: S608  # our own names
-        connection.execute(into, columns)
+    _insert(connection, "children", ("study_key", "parent", "run_id"), rows)
     if not holding:
         return
     inside = "" if span_us is None else f"AND start_us < {span_us[1]} AND end_us > {span_us[0]}"
     held = f"AND parent_run_id NOT IN ({', '.join(quoted(o) for o in sorted(orphans))})" if orphans else ""
     connection.execute(
-        f"INSERT INTO children SELECT study_key, parent_run_id, run_id, {_HOST}, start_us, end_us"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+        "INSERT INTO children SELECT * EXCLUDE energy FROM"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+        f" (SELECT study_key, parent_run_id, run_id, {_HOST}, start_us, end_us, {_FROM_RECORD}"
         f" FROM ({_keyed(holding)} AND parent_run_id IS NOT NULL AND end_us > start_us {inside} {held})"
-        " ANTI JOIN left_out USING (file, study_key, run_id)"
+        " ANTI JOIN left_out USING (file, study_key, run_id))"
     )
 
 
 def _insert_times(connection: DuckDBPyConnection, named: Iterable[tuple[str, Run]]) -> None:
-    rows = [
-        (i, r.host_id, r.start_us, r.end_us)
-        for i, r in named
-        if r.start_us is not None and r.end_us is not None
-    ]
-    if rows:
-        columns: list[Any] = [list(c) for c in zip(*rows, strict=True)]
-        given = "unnest(?) i, unnest(?::VARCHAR[]) host_id, unnest(?) a, unnest(?) b"
-        connection.execute(f"INSERT INTO parents SELECT i, {_HOST}, a, b FROM (SELECT {given})", columns)  # noqa: S608  # our own names
+    rows = [(i, *_columns(r)) for i, r in named if r.start_us is not None and r.end_us is not None]
+    _insert(connection, "parents", ("run_id",), rows)
+
+
+def _columns(run: Run) -> tuple[Any, ...]:
+    """Return the columns of a record from its host on, as ``_FROM_RECORD`` has them."""
+    line = None if run.ancestors is None else msgspec.json.encode(run.ancestors).decode()
+    names = [f"{r.component}|{','.join(r.devices)}|{str(r.divided).lower()}" for r in run.energy]
+    known = [name for name, r in zip(names, run.energy, strict=True) if r.energy_j is not None]
+    return run.host_id, run.start_us, run.end_us, run.process, line, names, known
+
+
+def _insert(
+    connection: DuckDBPyConnection, table: str, names: Sequence[str], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Put rows into a table; ``names`` are its columns before the host."""
+    if not rows:
+        return
+    given = [*(f"unnest(?::VARCHAR[]) AS {name}" for name in (*names, "host_id"))]
+    given += ["unnest(?::BIGINT[]) AS start_us", "unnest(?::BIGINT[]) AS end_us"]
+    given += ["unnest(?::VARCHAR[]) AS process", "unnest(?::VARCHAR[]) AS line"]
+    given += ["unnest(?::VARCHAR[][]) AS reads", "unnest(?::VARCHAR[][]) AS known"]
+    connection.execute(
+        f"INSERT INTO {table} SELECT {', '.join(names)}, {_HOST},"  # noqa: S608  # our own names
+        f" * EXCLUDE ({', '.join(names)}, host_id) FROM (SELECT {', '.join(given)})",
+        [list(c) for c in zip(*rows, strict=True)],
+    )
 
 
 def _keyed(files: Sequence[Footer]) -> str:

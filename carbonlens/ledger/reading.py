@@ -49,7 +49,7 @@ def to_pandas(ledger: Path, period: str | None = None, calendar: Calendar | None
     except ImportError as error:
         raise MissingExtraError("analysis", "pandas") from error
     with open_view(ledger, period, calendar) as view:
-        relation = queries.run_table(view.parts).to_native()
-        table = pd.DataFrame(relation.fetchall(), columns=relation.columns)
+        names, rows = view.fetch(queries.run_table(view.parts))
+        table = pd.DataFrame(rows, columns=names)
         table.attrs["findings"] = tuple(view.findings)
     return table

@@ -16,7 +16,7 @@ import msgspec
 from carbonlens.domain.decoding import convert, json_decoder
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex, uuid7_ms
-from carbonlens.domain.limits import misfit
+from carbonlens.domain.limits import LEAST_UNITS, has_too_few_units, misfit, oversize
 from carbonlens.domain.run import SCHEMA_VERSION, Run
 from carbonlens.errors import RecordError
 from carbonlens.ledger import migration
@@ -140,12 +140,12 @@ def read_files(files: Iterable[Path]) -> tuple[list[Stored], list[Finding]]:
             text = f"record cannot be read and is left out: {error}"
             findings.append(_left_out("CL501", text, file, "restore the file from a copy"))
         else:
-            unfit = misfitting(stored)
-            if unfit is not None:
-                findings.append(unfit)
-            elif file.stem == stored.run.run_id:
-                found.append(stored)
-            else:
+            fit, said = fitting(stored)
+            if said is not None:
+                findings.append(said)
+            if fit is not None and file.stem == fit.run.run_id:
+                found.append(fit)
+            elif fit is not None:
                 text = f"a copy of run {stored.run.run_id} under another name is left out, to count once"
                 findings.append(_left_out("CL504", text, file, "remove the copy"))
     return found, findings
@@ -153,7 +153,7 @@ def read_files(files: Iterable[Path]) -> tuple[list[Stored], list[Finding]]:
 
 def misfitting(stored: Stored) -> Finding | None:
     """Return the Finding of a record whose figures no sum can hold: one would spoil every other."""
-    reason = misfit(stored.run)
+    reason = oversize(stored.run)
     if reason is None:
         return None
     text = f"run {stored.run.run_id} is left out: {reason}"
@@ -163,16 +163,63 @@ def misfitting(stored: Stored) -> Finding | None:
     return _left_out("CL519", text, stored.file, mend, subject=stored.run.run_id)
 
 
+def fitting(stored: Stored) -> tuple[Stored | None, Finding | None]:
+    """Return a record as sums can hold it, ``None`` if none can, and the Finding of what they cannot.
+
+    Older versions took any number of units above zero. One below the last place of their column
+    divides nothing, so that the units are unknown; the run's energy counts as before. They took
+    negative figures too: those stand in sums as they are, with a warning.
+    """
+    unfit = misfitting(stored)
+    if unfit is not None:
+        return None, unfit
+    run = _with_units_that_count(stored.run)
+    if run is stored.run:
+        return stored, _negative(stored)
+    told = Finding(
+        code="CL527",
+        severity="warning",
+        message=f"run {run.run_id} counts {stored.run.units} of its unit, fewer than the {LEAST_UNITS:f} "
+        "that a record holds: its units are unknown, its energy counts",
+        file=stored.file,
+        subject=run.run_id,
+        mend="correct it: carbonlens runs supersede RUN --by units=...",
+    )
+    return msgspec.structs.replace(stored, run=run), told
+
+
+def _negative(stored: Stored) -> Finding | None:
+    reason = misfit(stored.run)
+    if reason is None:
+        return None
+    return Finding(
+        code="CL529",
+        severity="warning",
+        message=f"run {stored.run.run_id} was kept by an older version and counts as it is: {reason}",
+        file=stored.file,
+        subject=stored.run.run_id,
+        mend="correct it: carbonlens runs supersede RUN --by FIELD=VALUE",
+    )
+
+
+def _with_units_that_count(run: Run) -> Run:
+    return msgspec.structs.replace(run, units=None) if has_too_few_units(run) else run
+
+
 def refuse_misfits(runs: Sequence[Run]) -> None:
     """Refuse what no sum can hold, and energy that no period of the run's own times would hold.
+
+    A correction has of its original what it does not change, as an older version took it; who
+    writes one refuses wrong figures that it gives (``editing``).
 
     Raises:
         RecordError: If a figure is no finite number, negative where it cannot be, or larger than a
             column takes, or hours do not fit the run's times and energy.
     """
     for run in runs:
-        reason = misfit(run)
-        if reason is None and not hours_fit(run):
+        corrects = run.supersedes is not None
+        reason = oversize(run) if corrects else misfit(run)
+        if reason is None and not corrects and not hours_fit(run):
             reason = "its hours do not lie inside its times, or do not sum to its energy"
         if reason is not None:
             raise RecordError(

@@ -14,9 +14,10 @@ from carbonlens.errors import RecordError, SelectionError, UsageError
 from carbonlens.ledger import atomic, layout, redaction
 from carbonlens.ledger.atomic import write_atomically
 from carbonlens.ledger.compaction import LEFTOVER_S, rewrite
-from carbonlens.ledger.holdings import each_folder, parquet_files, read_files_of
+from carbonlens.ledger.holdings import each_folder, errors_of, parquet_files, read_files_of
 from carbonlens.ledger.records import Stored, misfitting, read_file
 from carbonlens.ledger.redaction import Tombstone
+from carbonlens.ledger.retiring import remove_retired, retired
 
 GONE_S: Final = 3600
 """A writer is taken for dead when its temporary file of a run to redact is so old."""
@@ -65,11 +66,14 @@ def redact(
     if not fields or not why.strip():
         raise UsageError("a redaction needs a field and a reason", mend="give --field NAME --why TEXT")
     keys = {(r.study, r.run_id) for r in family}
+    # What newer files replaced may hold it too; who still reads it must open the ledger again.
+    remove_retired(ledger, older_than_s=0)
     stones, _ = redaction.tombstones(ledger)
     live, batches = _occurrences(ledger, keys)
     new: dict[str, Tombstone] = {}
+    hardware = {r.hardware for r in family if r.hardware} - {redaction.PLACEHOLDER}
     for record in redaction.applied([*live, *batches], stones):
-        stone = redaction.entomb(record, fields, by=by, when_us=when_us, why=why)
+        stone = redaction.entomb(record, fields, by=by, when_us=when_us, why=why, hardware=hardware)
         if stone is not None:
             new[record.sha256] = stone
     pending = [r for r in (*live, *batches) if r.sha256 in stones]
@@ -87,7 +91,9 @@ def redact(
     linked = [str(f.resolve()) for f in {Path(r.file) for r in (*live, *batches)} if f.is_symlink()]
     files = _carry_out(ledger, live, batches, {**stones, **new})
     atomic.remove_leftovers(ledger, older_than_s=LEFTOVER_S)
-    remaining = [*sorted(linked), *_held_by_writers(ledger, {r.run_id for r in family})]
+    # Another host's compaction may have retired a file meanwhile, with what it held before.
+    staying = [str(f) for f in retired(ledger)]
+    remaining = [*sorted(linked), *staying, *_held_by_writers(ledger, {r.run_id for r in family})]
     ids = {r.run_id for r in family}
     earlier = [s for s in stones.values() if s.run_id in ids] if "findings" in fields else []
     return Redaction(
@@ -164,7 +170,7 @@ def _occurrences(ledger: Path, keys: set[tuple[str | None, str]]) -> tuple[list[
     live = [r for r in (_loose(f, ids) for f in files) if r is not None and r.key in keys]
     whole, faults = parquet_files(ledger)
     batches, findings = read_files_of(whole)
-    for fault in (*unlisted, *faults, *findings):
+    for fault in errors_of([*unlisted, *faults, *findings]):
         raise RecordError(
             f"{fault.message}; it may hold the content too", where=fault.file, mend=fault.mend or "mend it"
         )

@@ -18,6 +18,7 @@ from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import US_PER_S
 from carbonlens.errors import UsageError
+from carbonlens.ledger import hardware_names
 from carbonlens.ledger.layout import REDACTIONS, files_in
 from carbonlens.ledger.records import Stored, decode, minified
 from carbonlens.ledger.regular_file import read_regular
@@ -30,13 +31,16 @@ PLACEHOLDER: Final = "[redacted]"
 
 _KEPT: Final = (
     *("run_id", "schema_version", "supersedes", "study", "start_us", "end_us", "duration_s", "status"),
-    *("role", "parent_run_id", "job_id", "attempt", "rank", "host_id", "machine_id", "process"),
+    *("role", "parent_run_id", "job_id", "attempt", "rank", "host_id", "machine_id", "process", "ancestors"),
     *("device_uuids", "energy_by_hour", "origin.imported_us"),
 )
 """What tells records apart, orders them or lets them share a device: taking it out would change figures."""
 
 _FINDINGS: Final = "findings"
 """Field whose texts alone are taken out: codes say what is known of the record's figures."""
+
+_VERSION: Final = 2
+"""Of tombstones. One of version 1 that takes ``hardware`` out leaves it in the names of error sources."""
 
 _MOST_BYTES: Final = 1 << 20
 """Of a tombstone."""
@@ -55,6 +59,7 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
         why: The reason given.
         original_sha256: Hash of the content as it was.
         redacted_sha256: Hash of what is left.
+        hardware: Where that was taken out, hashes of its names in all records of the run.
     """
 
     run_id: str
@@ -64,6 +69,7 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     original_sha256: str
     redacted_sha256: str = ""
+    hardware: tuple[str, ...] = ()
     schema_version: int = 1
 
     @property
@@ -72,8 +78,18 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.original_sha256[:32]}.json"
 
 
-def entomb(stored: Stored, fields: Sequence[str], *, by: str, when_us: int, why: str) -> Tombstone | None:
+def entomb(
+    stored: Stored, fields: Sequence[str], *, by: str, when_us: int, why: str, hardware: Iterable[str] = ()
+) -> Tombstone | None:
     """Return the tombstone of taking fields out of a record; ``None`` where it holds none of them.
+
+    Args:
+        stored: The record.
+        fields: Paths such as ``tags.owner``.
+        by: Name or pseudonym of who does it.
+        when_us: UTC microseconds.
+        why: Reason.
+        hardware: Names of hardware that records of the run state.
 
     Raises:
         UsageError: If a field tells records apart, or is none of a record's.
@@ -85,9 +101,14 @@ def entomb(stored: Stored, fields: Sequence[str], *, by: str, when_us: int, why:
         when_us=when_us,
         why=why,
         original_sha256=stored.sha256,
+        hardware=tuple(
+            sorted(map(hardware_names.hashed, hardware)) if hardware_names.FIELD in fields else ()
+        ),
+        schema_version=_VERSION,
     )
     plain = msgspec.json.decode(stored.text)
-    if not any(_holds(plain, field.split(".")) for field in fields):
+    named = hardware_names.FIELD in fields and hardware_names.holds_names(plain, stone.hardware)
+    if not named and not any(_holds(plain, field.split(".")) for field in fields):
         return None
     after = Stored(run=stored.run, text=redacted(stored.text, stone), file=stored.file)
     return msgspec.structs.replace(stone, redacted_sha256=after.sha256)
@@ -102,6 +123,8 @@ def redacted(text: bytes, stone: Tombstone) -> bytes:
     plain = msgspec.json.decode(text)
     for field in stone.fields:
         _check(field)
+        if field == hardware_names.FIELD and stone.schema_version >= _VERSION:
+            plain = hardware_names.without_names(plain, PLACEHOLDER, stone.hardware)
         plain = _without(plain, field)
     plain.setdefault("findings", []).append(msgspec.to_builtins(_note(stone)))
     return minified(msgspec.json.encode(plain))

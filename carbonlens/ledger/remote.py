@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from carbonlens.errors import CarbonlensError, MissingExtraError, RecordError, UnwritableError
+from carbonlens.ledger import layout
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 _OBJECT_STORES: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "oss"})
 """Have no folders: making one there would make a bucket."""
+
+_ATTEMPTS: Final = 5
+"""How often a ledger is listed again when objects go away while they are fetched."""
 
 _BOTO: Final = {"config_kwargs": {"connect_timeout": 10, "read_timeout": 30, "retries": {"max_attempts": 2}}}
 _PATIENCE: Final[Mapping[str, Mapping[str, object]]] = {"s3": _BOTO, "s3a": _BOTO}
@@ -70,20 +74,42 @@ def _file_system(address: str) -> tuple[AbstractFileSystem, str]:
 
 
 def _fetch(files: AbstractFileSystem, root: str, copy: Path, address: str) -> dict[str, str]:
-    """Copy the ledger here and return the hash of each file by its name."""
+    """Copy the ledger here and return the hash of each file by its name.
+
+    Again where another host's compaction takes objects away meanwhile: a part would pass for the whole.
+    """
+    for _ in range(_ATTEMPTS):
+        try:
+            files.invalidate_cache()
+            names = _listed(files, root, address)
+            _copy(files, root, copy, names)
+        except FileNotFoundError:
+            continue
+        except CarbonlensError:
+            raise
+        except Exception as error:  # Each file system raises a family of errors of its own.
+            raise _unreadable(address, error) from error
+        return _hashes(copy)
+    raise RecordError("objects go away while they are read", where=address, mend="run the command again")
+
+
+def _listed(files: AbstractFileSystem, root: str, address: str) -> list[str]:
     try:
-        files.invalidate_cache()
         names = [str(n)[len(root) + 1 :] for n in files.find(root)]
-        wanted = [n for n in names if not any(part.startswith(".") for part in n.split("/"))]
-        for name in wanted:
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        if wanted:
-            files.get([f"{root}/{n}" for n in wanted], [str(copy / n) for n in wanted])
     except FileNotFoundError as error:
         _refuse_missing_bucket(files, root, address, error)
-    except Exception as error:  # Each file system raises a family of errors of its own.
-        raise _unreadable(address, error) from error
-    return _hashes(copy)
+        return []
+    return [n for n in names if not any(part.startswith(".") for part in n.split("/"))]
+
+
+def _copy(files: AbstractFileSystem, root: str, copy: Path, names: Sequence[str]) -> None:
+    """Fetch objects, and leave nothing else in the copy."""
+    for name in _hashes(copy).keys() - set(names):
+        (copy / name).unlink()
+    for name in names:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+    if names:
+        files.get([f"{root}/{n}" for n in names], [str(copy / n) for n in names])
 
 
 def _refuse_missing_bucket(
@@ -124,8 +150,8 @@ def _put_back(
 ) -> None:
     after = _hashes(copy)
     try:
-        # A month's file before its manifest; both before what they were made from is removed.
-        for name in sorted(after, key=lambda n: (n.endswith(".json"), n)):
+        # A month's file before its manifest, and both before the marks of what they were made from.
+        for name in sorted(after, key=_order):
             if not _OBJECT_STORES.intersection(_protocols(files)):
                 files.makedirs(f"{root}/{name}".rpartition("/")[0], exist_ok=True)
             if name not in before:
@@ -143,6 +169,11 @@ def _put_back(
             where=address,
             mend=_mend(error),
         ) from error
+
+
+def _order(name: str) -> tuple[bool, bool, str]:
+    """Return a key that puts files before what names them: content, then manifests, then marks."""
+    return name.endswith(layout.RETIRED), name.endswith(".json"), name
 
 
 def _protocols(files: AbstractFileSystem) -> tuple[str, ...]:

@@ -242,6 +242,7 @@ def _billed(
 ) -> Shared:
     from carbonlens.accounting.allocation import allocate
     from carbonlens.accounting.allocation_error import billed_run
+    from carbonlens.accounting.allocation_findings import CLOCK_SET_BACK
 
     runs = _told_apart(records)
     allocation = allocate(runs, heirs, machines)
@@ -267,7 +268,7 @@ def _billed(
         measured=tuple(measured),
         billed=tuple(billed),
         beside=tuple(beside),
-        findings=allocation.findings if measured else (),
+        findings=tuple(f for f in allocation.findings if measured or f.code == CLOCK_SET_BACK),
     )
 
 

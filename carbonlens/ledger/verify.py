@@ -88,7 +88,7 @@ def verify(ledger: Path, *, now_us: int) -> Verification:
         "hashes": [*_hash_faults(ledger, held), *oddities.unbalanced_hours(runs)],
         "once": [*doubles, *_activity_faults(ledger, held.unread_files)],
         "corrections": [*broken_chains, *_dangling(held)],
-        "clocks": oddities.clock_oddities(runs, now_us=now_us),
+        "clocks": [*oddities.clock_oddities(runs, now_us=now_us), *oddities.stray_hours(counting)],
         "machines": oddities.machine_oddities(runs),
         "closes": [*close_faults(ledger, held), *restatement_faults(ledger)],
         "tidy": strange_files(ledger, now_us=now_us),

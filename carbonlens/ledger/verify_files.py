@@ -25,7 +25,7 @@ _FRESH_S: Final = 3600
 
 _PLACES: Final[Mapping[str, str]] = {
     layout.RUNS: ".json",
-    layout.MONTHS: ".parquet .json",
+    layout.MONTHS: f".parquet .json {layout.RETIRED}",
     layout.IMPORTS: ".parquet",
     layout.SAMPLES: ".parquet .json",
     "readings": ".parquet",
@@ -167,7 +167,7 @@ def _folded_twice(ledger: Path) -> list[Finding]:
     corrections, _ = each_folder([ledger / layout.RUNS / layout.CORRECTIONS], ".json")
     for folder in layout.folders_in(ledger / layout.MONTHS):
         try:
-            parts = layout.files_in(folder, ".parquet")
+            parts = layout.months_in(folder)
             named = {run_id for f in parts for run_id in compaction.read_manifest(f).records}
         except (OSError, msgspec.MsgspecError):
             continue  # Said by another check.

@@ -13,7 +13,7 @@ from carbonlens.domain.limits import misfit
 from carbonlens.domain.run import Run
 from carbonlens.errors import CarbonlensError, RecordError
 from carbonlens.ledger.location import address_of, is_address, state_dir
-from carbonlens.ledger.oddities import hours_fit
+from carbonlens.ledger.oddities import with_fitting_hours
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering import findings
 from carbonlens.metering.host import new_run_id
@@ -60,9 +60,10 @@ def deposit(run: Run, ledger: Path) -> Deposit:
             # No other id would make it fit.
             fault = f"the record cannot be kept: {unfit}"
             return Deposit(run=run, ledger=None, fault=fault, unstorable=True)
-        if not hours_fit(run):
-            # No ledger takes it so, and the job's record must not be lost: spread evenly it is whole.
-            run = msgspec.structs.replace(run, energy_by_hour=())
+        # No ledger takes hours that do not fit, and the job's record must not be lost.
+        run, said = with_fitting_hours(run)
+        if said is not None:
+            run = msgspec.structs.replace(run, findings=(*run.findings, said))
         if is_address(ledger):
             return _deposit_behind(run, ledger)
         return Deposit(run=_append(run, ledger), ledger=ledger)

@@ -70,8 +70,6 @@ class Recorder:
             more = Decimal(n) if type(n) is int else decimal_of(n)
             if more < 0:
                 raise UnfitValueError("a negative number was given")
-            if 0 < more < LEAST_UNITS:
-                raise UnfitValueError("a number below a millionth was given")
             with self._lock:
                 self._units = _bounded((self._units or Decimal(0)) + more)
                 self.version += 1
@@ -233,8 +231,13 @@ class Recorder:
             return self._facts(quality, exact=True)
 
     def _facts(self, quality: tuple[Quality, ...], *, exact: bool) -> Facts:
+        units, noted = self._units, self._findings
+        # Of the sum alone: bytes counted in GB come in parts that are each below it.
+        if units is not None and 0 < units < LEAST_UNITS:
+            reason = f"all that was counted is below {LEAST_UNITS:f}, the least that a record holds"
+            units, noted = None, {**noted, "units": findings.record_ignored("units", reason)}
         return Facts(
-            units=self._units,
+            units=units,
             quality=quality,
             latency=self._latencies.latency(exact=exact),
             model_bytes=self._model_bytes,
@@ -242,7 +245,7 @@ class Recorder:
             tokens=None if self._tokens is None else self._tokens(exact),
             artefacts=tuple(self._artefacts.values()),
             execution=self._execution,
-            findings=tuple(self._findings.values()),
+            findings=tuple(noted.values()),
         )
 
     def _ignored(

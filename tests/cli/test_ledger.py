@@ -120,3 +120,26 @@ def test_an_export_of_an_open_period_is_a_draft(filled):
     assert "DRAFT" in filled("ledger", "export", "--period", "2026-03").stderr
     filled("ledger", "close", "2026-03")
     assert "DRAFT" not in filled("ledger", "export", "--period", "2026-03").stderr
+
+
+def test_a_close_is_of_the_days_of_the_inventory(filled):
+    reporting = filled.folder / "inventory" / "reporting.toml"
+    reporting.parent.mkdir()
+    reporting.write_text('timezone = "Europe/Berlin"\nfiscal_year_start = 3\n')
+    assert len(filled("ledger", "export", "--period", "2027Q1").stdout.splitlines()) == 3
+    assert len(filled("ledger", "export", "--period", "2027Q1", "--inventory", "none", code=3).stderr) > 0
+    for words in (["--timezone", "UTC"], ["--fiscal-year-start", "1"]):
+        refused = filled("ledger", "close", "2026Q4", *words, code=2).stderr
+        assert "Europe/Berlin, fiscal year from March" in refused
+        assert "reporting.toml" in refused
+    printed = filled("ledger", "close", "2026Q4", "--fiscal-year-start", "3").stdout
+    assert "From 2025-12-01 to 2026-02-28 in Europe/Berlin, fiscal year from March." in printed
+    closed = filled.json("ledger", "close", "2026-03")
+    assert closed["period"] == "2026-03~Europe-Berlin"
+    assert closed["start_us"] == datetime(2026, 2, 28, 23, tzinfo=UTC).timestamp() * 1e6
+    assert "DRAFT" not in filled("ledger", "export", "--period", "2026-03").stderr
+
+
+def test_without_an_inventory_the_options_state_the_calendar(filled):
+    closed = filled.json("ledger", "close", "2026-03", "--timezone", "Europe/Berlin")
+    assert closed["reporting_timezone"] == "Europe/Berlin"

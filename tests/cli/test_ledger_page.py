@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -18,18 +20,24 @@ EXAMPLES = re.findall(r"<!-- example -->\n```\n(.*?)```", PAGE, re.DOTALL)
 
 def test_no_block_is_left_out():
     assert len(FILES) + len(EXAMPLES) == PAGE.count("```") // 2
-    assert len(EXAMPLES) == 4
+    assert len(EXAMPLES) == 5
 
 
 @pytest.mark.slow
 def test_the_commands_print_what_stands_below_them(shell):
     for name, content in FILES.items():
         (shell.folder / name).write_text(content, "utf-8")
-    for part in re.split(r"^\$ carbonlens ", "\n".join(EXAMPLES), flags=re.MULTILINE)[1:]:
+    for part in re.split(r"^\$ ", "\n".join(EXAMPLES), flags=re.MULTILINE)[1:]:
         command, _, printed = part.partition("\n")
-        done = shell(*shlex.split(command))
+        program, *arguments = shlex.split(command)
+        done = shell(*arguments) if program == "carbonlens" else _python(*arguments, folder=shell.folder)
         expected = re.escape(printed.strip()).replace(r"\.\.\.", ".*")
         assert re.fullmatch(expected, done.stdout.strip(), re.DOTALL), (command, done.stdout)
+
+
+def _python(*arguments, folder):
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
 
 
 def test_every_field_of_a_manifest_stands_on_the_page():

@@ -47,6 +47,17 @@ def test_an_adjustment_stays_one_after_a_later_close_named_it(folder):
     assert [a.name for a in closes.late_records(folder, Ledger(folder).holdings(), rest)] == ["later"]
 
 
+def test_a_quarter_closed_after_its_month_is_adjusted_by_what_came_after_itself(folder):
+    close(folder, "2026-09")
+    Ledger(folder).append(make_run("late", "5", SEP_US + 10))
+    close(folder, "2026Q3")
+    assert (status(folder, "2026-09").label, status(folder, "2026Q3").label) == ("ADJUSTED", "")
+    assert status(folder, "2026Q3").state == "closed"
+    Ledger(folder).append(make_run("later", "5", SEP_US + 20))
+    assert {a.name for a in status(folder, "2026Q3").adjustments} == {"later"}
+    assert {a.name for a in status(folder, "2026-09").adjustments} == {"late", "later"}
+
+
 def redact(folder, name, field):
     family = [r for r in Ledger(folder).view().runs if r.run_id == name]
     from carbonlens.ledger.redacting import redact as carry_out

@@ -9,7 +9,7 @@ from carbonlens.app.importing import import_files
 from carbonlens.app.ledger_care import supersede
 from carbonlens.app.statement import make_statement
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.limits import MOST, MOST_HOURS, misfit, stands_in_one_hour
+from carbonlens.domain.limits import MOST, MOST_HOURS, misfit, oversize, stands_in_one_hour
 from carbonlens.domain.money import Money
 from carbonlens.domain.run import HourEnergy
 from carbonlens.domain.units import US_PER_HOUR
@@ -89,7 +89,7 @@ def test_the_largest_that_fit_are_taken_and_summed(tmp_path):
 @pytest.mark.parametrize("change", ["units=NaN", "units=1e25", "duration_s=1e13"])
 def test_a_correction_that_no_column_holds_is_refused(tmp_path, change):
     Ledger(tmp_path).append(make_run("abcd", start_us=START))
-    from carbonlens.app.ledger_care import changes_from
+    from carbonlens.ledger.editing import changes_from
 
     with pytest.raises(UsageError, match="cannot be kept"):
         supersede("abcd", changes_from([change]), ledger=tmp_path)
@@ -223,7 +223,7 @@ def test_a_figure_that_its_column_rounds_to_the_bound_is_refused(sign):
     near = Decimal(f"{sign}999999999999999999.9999999")
     assert misfit(msgspec.structs.replace(make_run(), units=near)) is not None
     below = Decimal(f"{sign}999999999999999999.9999994")
-    assert misfit(msgspec.structs.replace(make_run(), units=below)) is None
+    assert oversize(msgspec.structs.replace(make_run(), units=below)) is None
 
 
 def test_a_misfit_is_unstorable_and_not_given_another_id(tmp_path):

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from carbonlens.accounting.allocation import allocate
 from carbonlens.accounting.allocation_totals import totals
 from carbonlens.app.runs import list_runs
+from carbonlens.domain.money import Money
 from carbonlens.domain.run import HourEnergy, Reading, Run
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.ledger import compaction, queries
@@ -193,6 +194,84 @@ def test_a_worker_forked_before_the_block_counts_beside_it_only_where_it_goes_on
         assert total(ledger, "2025-10") == 1000
 
 
+def below(name, start, hours, joules, parent, line, **more):
+    return process(name, start, hours, joules, parent, ancestors=(*line, "init"), **more)
+
+
+OUTER = below("p", OCT, 1, 1000, None, ())
+SILENT = replace(OUTER.energy[0], energy_j=None, state="unknown", grade=None, u_by_source_j={})
+
+
+@pytest.mark.parametrize(
+    ("parent", "child", "expected"),
+    [
+        (OUTER, below("c", OCT, 1, 300, "p", ("p-p",)), 1000),
+        (OUTER, below("c", OCT, 1, 300, "p", ("p-daemon",)), 1300),
+        (OUTER, below("c", OCT, 1, 300, "p", ()), 1300),
+        (OUTER, process("c", OCT, 1, 300, "p", ancestors=("init of a container",)), 1000),
+        (
+            replace(OUTER, status="recovered"),
+            below("c", OCT + US_PER_HOUR, 1, 300, "p", (), process="p-p"),
+            1300,
+        ),
+        (OUTER, "gpu", 1250),
+        (replace(OUTER, energy=(SILENT,)), below("c", OCT, 1, 300, "p", ("p-p",)), 300),
+        (OUTER, below("c", OCT - 4 * US_PER_HOUR, 0.5, 300, "p", ("p-p",)), 1000),
+    ],
+    ids=[
+        "descends",
+        "a daemon's",
+        "detached",
+        "a container",
+        "exec",
+        "a GPU of its own",
+        "unknown",
+        "clock",
+    ],
+)
+def test_a_named_parent_holds_what_it_measured(tmp_path, parent, child, expected):
+    if child == "gpu":
+        child = below("c", OCT, 1, 300, "p", ("p-p",))
+        child = replace(child, energy=(*child.energy, make("g", OCT, 1, "250").energy[0]))
+        child = replace(child, energy=tuple(replace(r, boundary="it") for r in child.energy))
+    for ledger in forms(tmp_path, [parent, child]):
+        assert total(ledger) == total(ledger, "2025-10") == expected, ledger.name
+        assert list_runs(ledger=ledger).totals.billed.value == expected, ledger.name
+    fill(tmp_path / "other", child)
+    compaction.compact(tmp_path / "other", before="202512")
+    fill(tmp_path / "other", parent)
+    assert total(tmp_path / "other") == expected
+    fill(tmp_path / "files", parent, child)
+    compaction.compact(tmp_path / "files", before="202512")
+    assert total(tmp_path / "files") == expected
+
+
+def test_a_parent_of_unknown_energy_makes_the_sum_a_lower_bound(tmp_path):
+    fill(tmp_path, replace(OUTER, energy=(SILENT,)), below("c", OCT, 1, 300, "p", ("p-p",)))
+    with open_view(tmp_path) as view:
+        (found,) = account(view, []).totals
+    assert (found.energy.exact, found.energy.estimate.state) == (300, "unbounded")
+
+
+def test_it_is_said_that_a_clock_was_set_back(tmp_path):
+    fill(tmp_path, OUTER, below("c", OCT - 4 * US_PER_HOUR, 0.5, 300, "p", ("p-p",)))
+    assert seen(tmp_path)[1] == ["CL528"]
+
+
+def test_units_and_cost_of_a_worker_stand_in_the_row_that_counts(tmp_path):
+    worker = below("w", OCT, 1, 50, None, ("p-p",), units=Decimal(100), unit="image")
+    gpu = replace(make("g", OCT, 1, "1000").energy[0], boundary="it")
+    worker = replace(
+        worker, energy=(*worker.energy, gpu), cost=Money(amount=Decimal(1), currency="EUR"), energy_by_hour=()
+    )
+    fill(tmp_path, OUTER, worker)
+    with open_view(tmp_path) as view:
+        rows = view.rows(queries.roots(view.parts, view.orphans))
+    assert sum(r["units"] or 0 for r in rows) == 100
+    assert sum(r["cost_amount"] or 0 for r in rows) == 1
+    assert sum(r["energy_j"] for r in rows) == 2000
+
+
 def shared_gpu(name, start, host, joules="100", package=None, **more):
     run = make(name, start, 1, joules, device=UUID, host=host, **more)
     readings = [replace(run.energy[0], u_by_source_j={f"sensor:nvml_counter:{UUID}": 1.0})]
@@ -253,6 +332,7 @@ def families(draw):
         hours = draw(st.integers(1, 8))
         parent = draw(st.one_of(st.none(), st.integers(0, k - 1))) if k else None
         joules = draw(st.integers(0, 1000))
+        line = draw(st.none() | st.sets(st.integers(0, k - 1) if k else st.nothing()))
         runs.append(
             process(
                 f"r{k}",
@@ -260,6 +340,7 @@ def families(draw):
                 hours,
                 joules,
                 None if parent is None else f"r{parent}",
+                ancestors=None if line is None else (*(f"p-r{n}" for n in sorted(line)), "init"),
             )
         )
     return runs

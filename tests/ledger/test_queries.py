@@ -6,6 +6,7 @@ import itertools
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from decimal import Decimal
@@ -369,13 +370,16 @@ def spark_sql(tmp_path, monkeypatch):
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java")
     if importlib.util.find_spec("pyspark") is None:
-        pip = [sys.executable, "-m", "pip", "install", "-q", "--target", str(tmp_path / "spark"), SPARK]
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-compile"]
+        pip += ["--target", str(tmp_path / "spark"), SPARK]
         done = subprocess.run(pip, capture_output=True, text=True, timeout=600)
         if done.returncode != 0:
             pytest.skip(f"{SPARK} cannot be installed here: {done.stderr.strip().splitlines()[-1:]}")
         monkeypatch.syspath_prepend(str(tmp_path / "spark"))
         monkeypatch.setenv("PYTHONPATH", str(tmp_path / "spark"))
-    return importlib.import_module("pyspark.sql")
+    usual = signal.getsignal(signal.SIGINT)
+    yield importlib.import_module("pyspark.sql")
+    signal.signal(signal.SIGINT, usual)  # a session of Spark's leaves its own, for all tests after it
 
 
 @pytest.mark.slow

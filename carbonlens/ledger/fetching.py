@@ -1,0 +1,75 @@
+"""Fetching: the rows of a query, exact decimals among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from carbonlens.errors import RecordError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+
+
+def fetch(relation: DuckDBPyRelation, files: Sequence[Path], ledger: Path) -> list[tuple[Any, ...]]:
+    """Run a query and return its rows as DuckDB gives them.
+
+    Args:
+        relation: The query.
+        files: Those that it may read.
+        ledger: The ledger's folder, for messages.
+
+    Raises:
+        RecordError: If a file went away since it was listed, or is damaged.
+    """
+    import duckdb
+
+    try:
+        found: list[tuple[Any, ...]] = relation.fetchall()
+    except duckdb.Error as error:
+        raise unread(error, files, ledger) from error
+    return found
+
+
+def unread(error: Exception, files: Sequence[Path], ledger: Path) -> RecordError:
+    """Return the error for files that DuckDB could not read; arguments as of ``fetch``."""
+    gone = [f for f in files if not f.exists()]
+    if gone:
+        return RecordError("the file went away while it was read", where=str(gone[0]), mend="run it again")
+    return RecordError(
+        f"a file of the ledger cannot be read ({str(error).splitlines()[0]})",
+        where=str(ledger),
+        mend="carbonlens ledger verify names what is damaged",
+    )
+
+
+def rows(relation: DuckDBPyRelation, files: Sequence[Path], ledger: Path) -> list[dict[str, Any]]:
+    """Run a query and return its rows by column, decimals exact; arguments as of ``fetch``.
+
+    Raises:
+        RecordError: As of ``fetch``.
+    """
+    names = relation.columns
+    exact = [str(kind).startswith("DECIMAL") for kind in relation.types]
+    # As texts: DuckDB takes three times as long to make decimals of them itself.
+    told = (_as_text(n) if is_exact else _name(n) for n, is_exact in zip(names, exact, strict=True))
+    found = fetch(relation.project(", ".join(told)), files, ledger)
+    columns: list[Sequence[Any]] = list(zip(*found, strict=True))
+    columns = [_decimals(c) if is_exact else c for c, is_exact in zip(columns, exact, strict=False)]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _as_text(column: str) -> str:
+    return f"{_name(column)}::VARCHAR AS {_name(column)}"
+
+
+def _decimals(texts: Sequence[str | None]) -> Sequence[Decimal | None]:
+    if None not in texts:
+        return list(map(Decimal, texts))  # type: ignore[arg-type]  # none of them is None
+    return [None if text is None else Decimal(text) for text in texts]
