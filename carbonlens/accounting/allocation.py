@@ -79,7 +79,8 @@ def allocate(
     machines = one_machine(known.values()) if machines is None else machines
     repeated: list[tuple[Device, str]] = []
     with localcontext(_EXACT):
-        parts = _parts(known, nested(known, machines, heirs or {}))
+        lying = nested(known, machines, heirs or {})
+        parts = _parts(known, lying.slices)
         names = {s.run.run_id: i for i, slices in parts.items() for s in slices}
         billed: dict[str, BilledSlice] = {}
         top = _Level({}, [], [], [])
@@ -100,6 +101,7 @@ def allocate(
             *_inside(stretches),
             *(findings.whole_beside_parts(h, [names[i] for i in ids]) for h, ids in top.unresolved),
             *_repeats([(device, names[i]) for device, i in repeated]),
+            *([findings.clock_set_back(lying.stepped)] if lying.stepped else ()),
         ),
     )
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from carbonlens.accounting.allocation_sweep import Basis
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import J_PER_KWH
 
@@ -18,6 +19,7 @@ SPLIT_BY: Final[Mapping[Basis, str]] = {
     "ranks": "equally by rank",
     "equal": "in equal parts",
 }
+CLOCK_SET_BACK: Final = "CL528"
 _MOST_NAMES: Final = 3
 
 
@@ -133,6 +135,24 @@ def one_meter(component: str, meter: str, host: str, run_ids: Sequence[str]) -> 
         "of it and is billed nothing",
         mend="measure again: this version keeps one meter of a whole in the energy, and others beside it",
         subject=host,
+    )
+
+
+def clock_set_back(run_ids: Sequence[str]) -> Finding:
+    """Runs begin before the ones that they name, which nothing can: a clock was set back meanwhile.
+
+    Args:
+        run_ids: These runs.
+    """
+    count = counted(len(run_ids), "run")
+    begin = "begins" if len(run_ids) == 1 else "begin"
+    return Finding(
+        code=CLOCK_SET_BACK,
+        severity="warning",
+        message=f"{count} ({named(run_ids)}) {begin} before the run named as the parent, by a clock "
+        "that was set back: taken to begin together with it",
+        mend="keep the clock of the machine in step (NTP)",
+        subject=run_ids[0],
     )
 
 

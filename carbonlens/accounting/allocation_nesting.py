@@ -1,20 +1,22 @@
 """Nesting: in which runs a run lies, at each moment of its window.
 
 A run lies in the one that it names as its parent, and in windows of the processes that
-its own process descends from: those read its CPU time and memory too. What it uses while
-none of them goes on lies in nothing, and counts beside them (docs/adr/0007-shared-devices.md,
-"A run inside another").
+its own process descends from, as far as those measured what it did (``allocation_holding``).
+What it uses while none of them goes on, or that none of them read, lies in nothing, and counts
+beside them (docs/adr/0007-shared-devices.md, "A run inside another").
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Final, NamedTuple
 
+from carbonlens.accounting.allocation_holding import holds, kinship
+from carbonlens.accounting.allocation_machines import one_machine
 from carbonlens.accounting.allocation_slices import Slice, Stay, cut
+from carbonlens.accounting.allocation_windows import Windows
 from carbonlens.domain.run import Reading, Run
 
 SLACK_US: Final = 100_000
@@ -24,26 +26,41 @@ SLACK_SHARE: Final = 100
 """Of a short run no more than one part in so many is slack."""
 
 _EVER: Final = 2**63
-_IN_A_MODULE: Final = frozenset({"cpu", "gpu", "npu", "ram"})
 
 
 class _Above(NamedTuple):
-    """A run that another may lie in, and how long it goes on; ``named`` where the other names it."""
+    """A run that another may lie in, and how long it goes on.
+
+    Attributes:
+        named: Whether the other names it, or names what names it.
+        whole: Whether it holds whatever the other read: nothing tells what it did not measure.
+    """
 
     run: Run
     start_us: int
     end_us: int
     named: bool
+    whole: bool
 
     def holds(self, reading: Reading) -> bool:
         """Tell whether the joules of a reading below it stand in its own readings too."""
-        return self.named or any(_holds(own, reading) for own in self.run.energy)
+        return self.whole or any(holds(own, reading) for own in self.run.energy)
 
 
-def nested(
-    known: Mapping[str, Run], machines: Mapping[str, str], heirs: Mapping[str, str]
-) -> dict[str, tuple[Slice, ...]]:
-    """Return of each run that may lie in others its slices; other runs stand for themselves.
+class Nested(NamedTuple):
+    """What lies in what.
+
+    Attributes:
+        slices: Those of each run that may lie in others; other runs stand for themselves.
+        stepped: Runs that begin before the one that they name: a clock was set back.
+    """
+
+    slices: dict[str, tuple[Slice, ...]]
+    stepped: tuple[str, ...]
+
+
+def nested(known: Mapping[str, Run], machines: Mapping[str, str], heirs: Mapping[str, str]) -> Nested:
+    """Return the slices of runs that may lie in others.
 
     Runs that would lie in each other are damaged: they, and what lies in them, are left out.
 
@@ -57,7 +74,23 @@ def nested(
     settled: dict[str, bool] = {}
     for run_id in above:
         _settle(run_id, above, settled)
-    return {i: _sliced(known[i], found) for i, found in above.items() if settled[i]}
+    return Nested(
+        {i: _sliced(known[i], found) for i, found in above.items() if settled[i]}, tuple(lines.stepped)
+    )
+
+
+def counting(runs: Iterable[Run]) -> dict[str, tuple[Run, ...]]:
+    """Return of each run the parts that count by themselves; none of one that lies wholly in others.
+
+    Args:
+        runs: Current records, all that may lie in each other.
+    """
+    known = {r.run_id: r for r in runs}
+    slices = nested(known, one_machine(known.values()), {}).slices
+    return {
+        i: tuple(s.run for s in slices[i] if not s.inside) if i in slices else (run,)
+        for i, run in known.items()
+    }
 
 
 def _settle(run_id: str, above: Mapping[str, Sequence[_Above]], settled: dict[str, bool]) -> None:
@@ -95,8 +128,8 @@ class _Lines:
         for run in known.values():
             if run.process is not None and _is_timed(run):
                 windows.setdefault(run.process, []).append((run.start_us or 0, run.end_us or 0, run.run_id))
-        self._windows = {process: sorted(found) for process, found in windows.items()}
-        self._latest = {p: list(accumulate((w[1] for w in ws), max)) for p, ws in self._windows.items()}
+        self._windows = {process: Windows(found) for process, found in windows.items()}
+        self.stepped: dict[str, None] = {}
 
     def above(self, run: Run) -> list[_Above]:
         """Return what a run may lie in, the nearest first; nothing for one in a circle of parents."""
@@ -104,7 +137,11 @@ class _Lines:
         if named is None:
             return []
         by_id = {r.run_id: self._spans(run, r) for r in named}
-        by_id |= {r.run_id: self._of_process(r) for r in self._over(run, named) if r.run_id not in by_id}
+        # Where a run does not lie in the one it names, it does not in what that lies in either.
+        line = [r for r in named if by_id[r.run_id] is not None]
+        for other in self._over(run, line):
+            if other.run_id not in by_id:
+                by_id[other.run_id] = self._of_process(run, other)
         found = [a for a in by_id.values() if a is not None]
         # Of those that go on at one moment the last to begin is the innermost.
         return sorted(found, key=lambda a: -a.start_us)
@@ -130,30 +167,30 @@ class _Lines:
         for process in processes:
             if process == run.process or process not in self._windows:
                 continue
-            for run_id in self._overlapping(process, run.start_us or 0, run.end_us or 0):
+            for run_id in self._windows[process].overlapping(run.start_us or 0, run.end_us or 0):
                 found = self._by_id[run_id]
                 if found.run_id != run.run_id:
                     yield found
                     yield from (r for r in self._named(found) or () if r.run_id != run.run_id)
 
-    def _overlapping(self, process: str, start_us: int, end_us: int) -> Iterable[str]:
-        windows, latest = self._windows[process], self._latest[process]
-        place = bisect_left(windows, (end_us,)) - 1
-        while place >= 0 and latest[place] > start_us:
-            if windows[place][1] > start_us:
-                yield windows[place][2]
-            place -= 1
-
     def _spans(self, run: Run, parent: Run) -> _Above | None:
         """Return how long a parent goes on, as far as the run below it is concerned."""
-        if self._is_apart(run, parent):
+        kin = kinship(run, parent)
+        if kin == "beside" or self._is_apart(run, parent):
             return None
         start = -_EVER if parent.start_us is None else parent.start_us
         end = _EVER if parent.end_us is None else parent.end_us
-        # In one process, whatever outlives its parent names what is around that.
-        if (run.process is not None and run.process == parent.process) or not _is_timed(run):
-            start, end = min(start, run.start_us or start), _EVER
-        return _Above(parent, start, end, named=True)
+        if run.start_us is not None and kin == "below" and start - run.start_us > SLACK_US:
+            # A run cannot begin before the one it names: it began with that at the earliest.
+            self.stepped[run.run_id] = None
+            end = end if end == _EVER else run.start_us + end - start
+            start = run.start_us
+        if not _is_timed(run) or (run.process is not None and run.process == parent.process):
+            start = min(start, run.start_us or start)
+            # In one process, whatever outlives its parent names what is around that; but a
+            # window that nobody closed ends where its last sample does (exec, a kill).
+            end = end if parent.status == "recovered" else _EVER
+        return _Above(parent, start, end, named=True, whole=kin == "untold")
 
     def _is_apart(self, run: Run, parent: Run) -> bool:
         """Tell whether two runs were on two machines: no reading of one holds a joule of the other."""
@@ -162,25 +199,14 @@ class _Lines:
         first, second = (self._machines.get(h, h) for h in (run.host_id, parent.host_id))
         return first != second
 
-    def _of_process(self, found: Run) -> _Above | None:
-        if not _is_timed(found):
+    def _of_process(self, run: Run, other: Run) -> _Above | None:
+        if not _is_timed(other) or self._is_apart(run, other) or kinship(run, other) == "beside":
             return None
-        return _Above(found, found.start_us or 0, found.end_us or 0, named=False)
+        return _Above(other, other.start_us or 0, other.end_us or 0, named=False, whole=False)
 
 
 def _is_timed(run: Run) -> bool:
     return run.start_us is not None and run.end_us is not None and run.end_us > run.start_us
-
-
-def _holds(own: Reading, below: Reading) -> bool:
-    if own.energy_j is None:
-        return False
-    if own.component == "wall" or (own.component == "total" and below.component in _IN_A_MODULE):
-        return not own.divided
-    if own.component != below.component:
-        return False
-    alike = not own.devices or not below.devices or not set(own.devices).isdisjoint(below.devices)
-    return alike and (not own.divided or below.divided)
 
 
 def _sliced(run: Run, above: Sequence[_Above]) -> tuple[Slice, ...]:
@@ -209,7 +235,7 @@ def _by_holder(
     run: Run, every: tuple[int, ...], here: Sequence[_Above]
 ) -> dict[tuple[str, ...], tuple[int, ...]]:
     """Return what hold the readings of a run at one moment, to the places of those readings."""
-    if not every or not here or all(a.named for a in here):
+    if not every or all(a.whole for a in here):
         return {tuple(a.run.run_id for a in here if every or a.named): every}
     found: dict[tuple[str, ...], tuple[int, ...]] = {}
     for place in every:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -180,15 +181,22 @@ def _portions(run: Run, stays: Sequence[Stay], parts: dict[int, dict[int, Readin
     """Return which share of what is counted of the whole run falls into each stay, summing to 1.
 
     As its first reading does, with which units are split over hours too; by time without one.
+    Of stays side by side the one that counts itself has all of it: what is done is in a sum
+    where any of its energy is.
     """
-    mine = [k for k, stay in enumerate(stays) if not run.energy or 0 in stay.places]
     whole = run.energy[0].energy_j if run.energy else None
-    if whole:
-        weights = [parts[0][k].energy_j or _ZERO for k in mine]
-    else:
-        weights = [Decimal(stays[k].end_us - stays[k].start_us) for k in mine]
-    total = sum(weights, _ZERO)
-    return {k: w / total for k, w in zip(mine, weights, strict=True)} if total else {mine[0]: _ONE}
+    weights: dict[int, Decimal] = {}
+    for start, end in pairwise(sorted({t for s in stays for t in (s.start_us, s.end_us)})):
+        here = [k for k, s in enumerate(stays) if s.start_us <= start and s.end_us >= end]
+        first = next((k for k in here if 0 in stays[k].places), here[0])
+        bearer = first if not stays[first].inside else next((k for k in here if not stays[k].inside), first)
+        time = Decimal(end - start)
+        if whole:
+            length = stays[first].end_us - stays[first].start_us
+            time = (parts[0][first].energy_j or _ZERO) * time / length
+        weights[bearer] = weights.get(bearer, _ZERO) + time
+    total = sum(weights.values(), _ZERO)
+    return {k: w / total for k, w in sorted(weights.items())} if total else {min(weights): _ONE}
 
 
 def _share(amount: Decimal | None, portions: dict[int, Decimal], k: int) -> Decimal | None:

@@ -30,6 +30,7 @@ class Amortised(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         basis: Which hours the rate is per.
+        each_kg: Embodied emissions of one piece; ``how`` of which sources, in words.
         total_kg: Embodied emissions of all pieces.
         rate_kg_per_hour: Of one piece.
         used_kg: Of the hours used; ``idle_kg`` of the others, ``not_applicable`` per used hour.
@@ -46,18 +47,27 @@ class Amortised(msgspec.Struct, frozen=True, kw_only=True):
     written_off_kg: Estimate
     hours: float
     used_hours: float
+    each_kg: Estimate = unknown("kg")
+    how: str = ""
     input_ids: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     def figures(self, prefix: str) -> tuple[Figure, ...]:
-        """Return rate, used, idle and written-off emissions as figures."""
+        """Return one piece, rate, used, idle and written-off emissions as figures."""
         per = "life_hours" if self.basis == "calendar_hour" else "expected used hours"
+        each = Figure(
+            figure_id=f"{prefix}.embodied_each_kg",
+            estimate=self.each_kg,
+            label=f"embodied emissions of one {self.asset.hardware}",
+            formula=self.how,
+            inputs=self.input_ids,
+        )
         rate = Figure(
             figure_id=f"{prefix}.rate_kg_per_hour",
             estimate=self.rate_kg_per_hour,
             label=f"embodied emissions of {self.asset.hardware} per {self.basis.replace('_', ' ')}",
             formula=f"rate = embodied_each_kg / {per}",
-            inputs=(f"asset:{self.asset.asset_id}", *self.input_ids),
+            inputs=(each.figure_id, f"asset:{self.asset.asset_id}"),
         )
         lines = (
             ("used_kg", "embodied emissions of hours used", f"rate * {self.used_hours:g} h"),
@@ -65,6 +75,7 @@ class Amortised(msgspec.Struct, frozen=True, kw_only=True):
             ("written_off_kg", "embodied emissions left by an early end", "rate * hours never used"),
         )
         return (
+            each,
             rate,
             *(
                 Figure(
@@ -135,6 +146,8 @@ def amortised(
     return msgspec.structs.replace(
         found,
         total_kg=each.kg.scale(float(asset.count), "kg"),
+        each_kg=each.kg,
+        how=each.how,
         input_ids=each.input_ids,
         findings=(*each.findings, *found.findings),
     )
@@ -191,8 +204,9 @@ def _per_used_hour(
     rate = through(rate_per_hour, kg_each, asset.used_hours or 0.0, unit="kg/h")
     charged = used_hours
     findings = []
-    if used_before is not None and used_before + used_hours > expected:
-        charged = max(expected - used_before, 0.0)
+    # Without the hours before, those of the period alone may be more than the life has.
+    if (used_before or 0.0) + used_hours > expected:
+        charged = max(expected - (used_before or 0.0), 0.0)
         findings.append(_life_over(asset, f"after {expected:g} h of use"))
     left = not_applicable("kg")
     retired = None if asset.retired is None else _day(asset.retired)

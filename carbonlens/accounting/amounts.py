@@ -11,7 +11,7 @@ from typing import Any
 
 from carbonlens.accounting import boundaries, formulas
 from carbonlens.accounting.boundaries import Overheads
-from carbonlens.accounting.propagation import through
+from carbonlens.accounting.propagation import stated, through
 from carbonlens.domain.comparison import Amounts
 from carbonlens.domain.estimate import Estimate, add, unknown
 from carbonlens.domain.factor import Embodied, Factor, Price, Vector
@@ -63,16 +63,19 @@ def facility_energy(
 ) -> tuple[Estimate, tuple[Finding, ...]]:
     """Return facility energy in kWh; a lower bound where a part of it is unknown.
 
-    Device energy lacks the host (power supply, fans, board), so its facility
-    figure is "at least device x PUE".
+    Device energy lacks the host (power supply, fans, board), so without a stated
+    host overhead its facility figure is "at least device x PUE".
 
     Args:
         energy: Energy in joules, at ``boundary``.
         boundary: What the joules include.
-        vector: Supplies the PUE.
+        vector: Supplies PUE and host overhead.
     """
     pue = None if vector.pue is None else _exact_or(vector.pue, vector.pue_u_relative, "pue", "1")
-    return boundaries.facility_energy(energy, boundary, Overheads(pue=pue))
+    host = None
+    if vector.host_overhead is not None:
+        host = stated(vector.host_overhead, vector.host_overhead_u_relative, "host_overhead", "1")
+    return boundaries.facility_energy(energy, boundary, Overheads(pue=pue, host=host))
 
 
 def _emissions(

@@ -18,7 +18,7 @@ from carbonlens.accounting import formulas
 from carbonlens.accounting.factor_choice import DEFAULT_PUE_U_RELATIVE
 from carbonlens.accounting.propagation import stated, through
 from carbonlens.domain.counting import counted
-from carbonlens.domain.estimate import Estimate, add, unknown
+from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.site import Site
@@ -204,53 +204,23 @@ def facility_energy(
     return through(formulas.facility_kwh, it, around.pue, unit="kWh"), findings
 
 
-class FacilityTotal(msgspec.Struct, frozen=True, kw_only=True):
-    """Facility energy of several parts, in kWh.
-
-    Attributes:
-        facility_kwh: Sum of the true facility figures.
-        at_least_kwh: Sum of the lower bounds; a line of its own, never added to the other.
-    """
-
-    facility_kwh: Estimate
-    at_least_kwh: Estimate
-    findings: tuple[Finding, ...]
-
-    def figures(self, prefix: str, inputs: tuple[str, ...] = ()) -> tuple[Figure, ...]:
-        """Return both lines as figures.
-
-        Args:
-            prefix: Of the figures' ids.
-            inputs: Ids of the parts.
-        """
-        lines = (
-            ("facility_kwh", self.facility_kwh, "facility energy", "sum of true facility figures"),
-            ("at_least_kwh", self.at_least_kwh, "facility energy known as at least", "sum of lower bounds"),
-        )
-        return tuple(
-            Figure(figure_id=f"{prefix}.{n}", estimate=e, label=label, formula=f, inputs=inputs)
-            for n, e, label, f in lines
-        )
-
-
-def facility_total(parts: Iterable[Estimate]) -> FacilityTotal:
-    """Return facility energy of several parts, with lower bounds on a line of their own.
+def in_part(parts: Iterable[Estimate]) -> tuple[Finding, ...]:
+    """Return what is to be said of facility energies that are not all true figures.
 
     Args:
-        parts: Facility energies in kWh; unknown ones are counted in a Finding.
+        parts: Facility energies in kWh, which are to be summed.
     """
     items = list(parts)
-    true = [p for p in items if p.value is not None and p.state == "known"]
-    bounds = [p for p in items if p.value is not None and p.state == "unbounded"]
-    missing = len(items) - len(true) - len(bounds)
+    bounds = [p for p in items if p.value is not None and p.state != "known"]
+    missing = sum(p.value is None for p in items)
     findings = []
     if bounds:
         findings.append(
             Finding(
                 code="CL381",
                 severity="warning",
-                message=f"{counted(len(bounds), 'part is', 'parts are')} facility energy known as a lower "
-                "bound only: a line of their own, not added to the true figures",
+                message=f"{counted(len(bounds), 'line is', 'lines are')} facility energy known as a lower "
+                "bound only: they have a sum of their own, not added to the true figures",
                 mend="state host overhead and PUE, or meter the facility",
             )
         )
@@ -259,14 +229,12 @@ def facility_total(parts: Iterable[Estimate]) -> FacilityTotal:
             Finding(
                 code="CL381",
                 severity="error",
-                message=f"the facility energy of {counted(missing, 'part')} is unknown, and left out of the "
+                message=f"the facility energy of {counted(missing, 'line')} is unknown, and left out of the "
                 "total",
                 mend="measure it, or state its boundary",
             )
         )
-    return FacilityTotal(
-        facility_kwh=add(true, "kWh"), at_least_kwh=add(bounds, "kWh"), findings=tuple(findings)
-    )
+    return tuple(findings)
 
 
 def _device(energy: Estimate, boundary: Boundary | None, it: Estimate, around: Overheads) -> Estimate:

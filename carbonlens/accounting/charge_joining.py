@@ -1,8 +1,9 @@
 """Charges joined to runs: by resource, else by tags, else by time at the same place.
 
-A charge is shared once, over the runs that match it in the first of these ways, and what no
-run carries stays on a line of its own (``run_id`` of ``None``). The shares of each of its
-costs and that line sum to the cost exactly.
+A charge is shared once, over the runs that match it in the first of these ways; by time at a
+place alone it never falls on runs that name other resources than it does. What no run carries
+stays on a line of its own (``run_id`` of ``None``). The shares of each of its costs and that
+line sum to the cost exactly.
 """
 
 from __future__ import annotations
@@ -172,7 +173,7 @@ class _Index:
             return "tags", found
         for place in (("site", charge.site), ("region", charge.region)):
             if place[1] is not None and place in self._places:
-                found = self._places[place].within(charge)
+                found = [r for r in self._places[place].within(charge) if not _ran_elsewhere(r, charge)]
                 if found:
                     return "time", found
         return "none", []
@@ -182,6 +183,12 @@ class _Index:
         pairs = [pair for pair in stated if pair in self._tags]
         found = {r.run_id: r for pair in pairs for r in self._tags[pair].within(charge)}
         return [r for r in found.values() if all(r.tags.get(k, v) == v for k, v in stated)]
+
+
+def _ran_elsewhere(run: Consumer, charge: Charge) -> bool:
+    """Tell whether charge and run both name resources, and no common one."""
+    named = {charge.resource_id, charge.tags.get("AllocatedResourceId")} - {None}
+    return bool(named and run.resources) and named.isdisjoint(run.resources)
 
 
 def _grouped(pairs: Iterable[tuple[object, Consumer]]) -> dict[object, _Spans]:

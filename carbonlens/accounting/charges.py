@@ -8,6 +8,7 @@ does. The identities are those of the FOCUS 1.2 metric definitions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from typing import Final, Literal
 
@@ -20,6 +21,7 @@ from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.money import Money
 from carbonlens.domain.pricing import CostKind
+from carbonlens.domain.units import US_PER_HOUR
 
 Basis = Literal["cash", "accrual"]
 
@@ -33,37 +35,16 @@ FIELDS: Final[Mapping[CostKind, str]] = {
 
 KIND_OF: Final[Mapping[Basis, CostKind]] = {"cash": "billed", "accrual": "effective"}
 
+_EPOCH: Final = date(1970, 1, 1)
+_US_PER_DAY: Final = 24 * US_PER_HOUR
 _RELATIVE: Final = Decimal("0.0001")
 _ABSOLUTE: Final = Decimal("0.000001")
 """How far a product may be off: unit prices are printed with few decimals."""
 
 
-class PeriodCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a period cost on one basis.
-
-    Attributes:
-        basis: ``cash`` or ``accrual``.
-        kind: Which of the four costs that is.
-        amounts: By currency; ``None`` where a line does not state the cost.
-        charge_ids: Lines that were summed.
-        findings: What keeps a sum from being known.
-    """
-
-    basis: Basis
-    kind: CostKind
-    amounts: dict[str, Money | None]
-    charge_ids: tuple[str, ...]
-    findings: tuple[Finding, ...] = ()
-
-
 def list_cost(unit_price: Quantity, quantity: Quantity) -> Quantity:
     """Return list cost of a unit price and a priced quantity (FOCUS 1.2, List Cost)."""
     return unit_price * quantity
-
-
-def savings(at_list: Quantity, effective: Quantity) -> Quantity:
-    """Return what was saved against public prices: list less effective cost."""
-    return at_list - effective
 
 
 def currency_of(charge: Charge) -> str | None:
@@ -89,30 +70,41 @@ def by_currency(charges: Iterable[Charge]) -> dict[str, CostIdentity]:
     return {currency: cost_identity(groups[currency]) for currency in sorted(groups)}
 
 
-def period_cost(charges: Iterable[Charge], basis: Basis, start_us: int, end_us: int) -> PeriodCost:
-    """Return what a period cost.
+def of_period(
+    charges: Iterable[Charge],
+    kind: CostKind,
+    start_us: int,
+    end_us: int,
+    dates: tuple[str, str] | None = None,
+) -> list[Charge]:
+    """Return the lines of a period, each in one of periods that follow each other.
 
-    A line is of the period in which its charge period starts; on the cash basis, in which its
-    billing period does, where it states one.
+    A line is of the period in which its charge period starts; billed cost (cash) is of that in
+    which its billing period does, where it states one. Bills state whole days and months as
+    dates, written in UTC: such a line is of the period that holds its date, in any time zone.
 
     Args:
         charges: Lines of bills.
-        basis: ``cash`` sums billed cost, ``accrual`` effective cost.
+        kind: Which of the four costs is wanted.
         start_us: When the period starts.
         end_us: When it ends, exclusive.
+        dates: The same as local dates, the end exclusive; those of ``start_us`` and ``end_us``
+            in UTC when ``None``.
     """
-    kind = KIND_OF[basis]
-    held = [c for c in charges if start_us <= _counted_at(c, basis) < end_us]
-    sums = by_currency(held)
-    return PeriodCost(
-        basis=basis,
-        kind=kind,
-        amounts={currency: s.complete(FIELDS[kind]) for currency, s in sums.items()},
-        charge_ids=tuple(c.charge_id for c in held),
-        findings=tuple(
-            _incomplete(kind, currency, s) for currency, s in sums.items() if s.missing.get(FIELDS[kind])
-        ),
-    )
+    instants = (start_us, end_us)
+    dated = instants if dates is None else (_midnight(dates[0]), _midnight(dates[1]))
+    found = []
+    for charge in charges:
+        first, last = _counted_over(charge, kind)
+        is_dated = first % _US_PER_DAY == 0 and last % _US_PER_DAY == 0
+        begin, end = dated if is_dated else instants
+        found += [charge] if begin <= first < end else []
+    return found
+
+
+def preferred_kind(charges: Iterable[Charge]) -> CostKind:
+    """Return effective cost where any line states it, else billed cost."""
+    return "effective" if any(c.effective is not None for c in charges) else "billed"
 
 
 def invoices(charges: Iterable[Charge]) -> dict[tuple[str, str], Money]:
@@ -220,19 +212,17 @@ def _off(currency: str, lines: Sequence[tuple[Charge, Decimal]]) -> Finding:
     return msgspec.structs.replace(found, file=origin.source_file, line=origin.source_line)
 
 
-def _counted_at(charge: Charge, basis: Basis) -> int:
-    if basis == "cash" and charge.billing_start_us is not None:
-        return charge.billing_start_us
-    return charge.start_us
+def _counted_over(charge: Charge, kind: CostKind) -> tuple[int, int]:
+    """Return the span by which a line is counted; a billing period without an end is its start."""
+    if kind == "billed" and charge.billing_start_us is not None:
+        end = charge.billing_end_us
+        return charge.billing_start_us, charge.billing_start_us if end is None else end
+    return charge.start_us, charge.end_us
 
 
-def _incomplete(kind: CostKind, currency: str, sums: CostIdentity) -> Finding:
-    field = FIELDS[kind]
-    known: Money | None = getattr(sums, field)
-    text = f"{counted(sums.missing[field], 'line')} in {currency} state no {kind} cost: its sum is unknown"
-    if known is not None:
-        text += f"; the others sum to {_told(known)}"
-    return _finding("CL316", text, "export the cost, or take another basis")
+def _midnight(day: str) -> int:
+    """Return the instant at which a date begins in UTC."""
+    return (date.fromisoformat(day) - _EPOCH).days * _US_PER_DAY
 
 
 def _told(money: Money) -> str:

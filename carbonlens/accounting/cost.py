@@ -32,6 +32,8 @@ LineName = Literal[
     "electricity",
     "electricity_fixed",
     "cloud",
+    "cloud_hours",
+    "unallocated",
     "hardware",
     "hardware_idle",
     "hardware_written_off",
@@ -63,6 +65,9 @@ class CostLine(msgspec.Struct, frozen=True, kw_only=True):
         cost_kind: Which of FOCUS's costs it is; ``None`` where none is meant.
         exact: The exact amount, where it is a sum of exact amounts.
         input_ids: Prices, tariffs, assets or charges it rests on.
+        part: Which part of a bill, where it is one of several: ``network``, ``tax``.
+        site_id: Site whose bill it is on.
+        by_year: Share of each calendar year's money in it; empty where that of the period's days holds.
     """
 
     name: LineName
@@ -72,6 +77,9 @@ class CostLine(msgspec.Struct, frozen=True, kw_only=True):
     cost_kind: CostKind | None = None
     exact: Money | None = None
     input_ids: tuple[str, ...] = ()
+    part: str | None = None
+    site_id: str | None = None
+    by_year: Mapping[int, float] = {}
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -222,13 +230,15 @@ def electricity_fixed(tariff: Tariff, months: float) -> CostLine:
     )
 
 
-def cloud(charges: Sequence[Charge], kind: CostKind) -> tuple[CostLine, ...]:
+def of_bill(name: LineName, label: str, charges: Sequence[Charge], kind: CostKind) -> tuple[CostLine, ...]:
     """Return one kind of cost of bills, a line a currency.
 
     Purchases that cover later use are left out of list and contracted cost. Lines that do not
     state the cost make it a lower bound.
 
     Args:
+        name: What the lines are for.
+        label: In words.
         charges: Lines of bills, or the parts of them that runs carry.
         kind: Which of the four costs.
     """
@@ -247,8 +257,8 @@ def cloud(charges: Sequence[Charge], kind: CostKind) -> tuple[CostLine, ...]:
             findings = (_finding("CL316", text, "export the cost, or take another kind"),)
         lines.append(
             CostLine(
-                name="cloud",
-                label=f"cloud, {kind} cost",
+                name=name,
+                label=f"{label}, {kind} cost",
                 amount=amount,
                 formula=f"sum of {kind} cost over the lines of the bill",
                 cost_kind=kind,
@@ -267,7 +277,8 @@ def total(lines: Iterable[CostLine]) -> Cost:
         IncomparableError: If cloud lines are of several kinds of cost.
     """
     held = tuple(lines)
-    kinds = sorted({line.cost_kind for line in held if line.name == "cloud" and line.cost_kind})
+    of_bills = (line.cost_kind for line in held if line.name in {"cloud", "unallocated"})
+    kinds = sorted({kind for kind in of_bills if kind})
     if len(kinds) > 1:
         raise IncomparableError(
             f"{' and '.join(kinds)} cost of the cloud cannot be added: it is the same money",

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from carbonlens.accounting.embodied_range import embodied_range
+from carbonlens.accounting.embodied_range import embodied_range, sources_of
 from carbonlens.accounting.formulas import Quantity
 from carbonlens.accounting.propagation import through
 from carbonlens.domain.asset import Asset
@@ -62,6 +62,25 @@ def piece_of(asset: Asset, rows: Iterable[FactorRow], source: str | None = None)
         input_ids=tuple(r.factor_id for r in found.rows),
         findings=tuple(msgspec.structs.replace(f, subject=asset.asset_id) for f in found.findings),
     )
+
+
+def piece_by(asset: Asset, rows: Sequence[FactorRow], source: str | None = None) -> Piece:
+    """Return one piece of an asset by the source that is chosen for all, else by the asset's own choice.
+
+    Args:
+        asset: Its ``embodied_from`` names a source for it alone.
+        rows: Factor rows.
+        source: Of the whole statement; hardware without a figure of it keeps another, with a Finding.
+
+    Raises:
+        SelectionError: If the asset itself names a source that has no figure of its hardware.
+    """
+    if source is not None and source in sources_of(rows, asset.hardware):
+        return piece_of(asset, rows, source)
+    piece = piece_of(asset, rows, asset.embodied_from)
+    if source is None:
+        return piece
+    return msgspec.structs.replace(piece, findings=(*piece.findings, _without(asset, source, piece)))
 
 
 def server_share_kg(gpus: Quantity, installed: Quantity, server_kg: Quantity, gpu_kg: Quantity) -> Quantity:
@@ -130,12 +149,12 @@ def capital_goods(
         rows: Factor rows.
         start: First date of the period.
         end: Date after its last.
-        source: As for ``piece_of``.
+        source: As for ``piece_by``.
     """
     bought = [a for a in assets if start <= a.purchased < end]
     purchases = []
     for asset in bought:
-        each = piece_of(asset, rows, source)
+        each = piece_by(asset, rows, source)
         kg = through(capital_goods_kg, asset.count, each.kg, unit="kg")
         purchases.append(Purchase(asset=asset, each=each, kg=kg))
     # Nothing bought is a known nothing, unlike a purchase of unknown hardware.
@@ -152,6 +171,17 @@ def _own(asset: Asset, value: float) -> Estimate:
         return Estimate(value=value, unit="kg", grade="E", u_by_source=sources)
     sources = {name: value * math.log(high / low) / (2 * Z_95)}
     return Estimate(value=value, unit="kg", grade="E", u_by_source=sources, bounds=(low, high))
+
+
+def _without(asset: Asset, source: str, piece: Piece) -> Finding:
+    used = "it stays unknown" if piece.kg.value is None else f"{piece.how} is used"
+    return Finding(
+        code="CL493",
+        severity="warning",
+        message=f"source {source} has no figure of {asset.hardware} (asset {asset.asset_id}): {used}",
+        mend="choose another source, or import its figure",
+        subject=asset.asset_id,
+    )
 
 
 def _id(asset: Asset) -> str:

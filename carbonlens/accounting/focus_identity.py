@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.accounting.formulas import Quantity
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.money import Money
 from carbonlens.errors import IncomparableError
@@ -59,7 +60,12 @@ class CostIdentity(msgspec.Struct, frozen=True, kw_only=True):
         at_list, effective = self.complete("list_cost"), self.complete("effective")
         if at_list is None or effective is None:
             return None
-        return Money(at_list.amount - effective.amount, at_list.currency)
+        return Money(savings(at_list.amount, effective.amount), at_list.currency)
+
+
+def savings(at_list: Quantity, effective: Quantity) -> Quantity:
+    """Return what was saved against public prices: list less effective cost."""
+    return at_list - effective
 
 
 def is_covering(charge: Charge) -> bool:

@@ -31,7 +31,8 @@ class HourlyMatch(msgspec.Struct, frozen=True, kw_only=True):
         score: Matched over load.
         annual_matched_kwh: The smaller of the two sums.
         hourly_kg, annual_kg: Emissions of what is not matched, by either reckoning.
-        input_ids: Figures of the load, certificates and the residual mix.
+        input_ids: Figures of the load, and the residual mix.
+        clean_ids: Certificates of the clean electricity.
     """
 
     load_kwh: Estimate
@@ -42,6 +43,7 @@ class HourlyMatch(msgspec.Struct, frozen=True, kw_only=True):
     hourly_kg: Estimate
     annual_kg: Estimate
     input_ids: tuple[str, ...] = ()
+    clean_ids: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     def figures(self, prefix: str) -> tuple[Figure, ...]:
@@ -49,7 +51,7 @@ class HourlyMatch(msgspec.Struct, frozen=True, kw_only=True):
         load, clean = f"{prefix}.load_kwh", f"{prefix}.clean_kwh"
         made = {
             "load_kwh": ("electricity used", "sum over the hours", self.input_ids),
-            "clean_kwh": ("clean electricity contracted", "sum over the hours", self.input_ids),
+            "clean_kwh": ("clean electricity contracted", "sum over the hours", self.clean_ids),
             "matched_kwh": ("matched by the hour", "sum over hours of min(load, clean)", (load, clean)),
             "score": ("hourly matching score", "matched / load", (f"{prefix}.matched_kwh", load)),
             "annual_matched_kwh": ("matched over the period", "min(load, clean)", (load, clean)),
@@ -140,14 +142,16 @@ def hourly_match(
     clean: Mapping[int, Decimal],
     residual: Estimate | None,
     input_ids: tuple[str, ...] = (),
+    clean_ids: tuple[str, ...] = (),
 ) -> HourlyMatch:
     """Return how a load is matched, by the hour and over the period.
 
     Args:
         load: Facility kWh by UTC hour; an hour that is unknown leaves the score unknown.
-        clean: Clean kWh by UTC hour; an hour that is not there holds none.
+        clean: Clean kWh by UTC hour of the period; an hour that is not there holds none.
         residual: kg/kWh of what is not matched; ``None`` when unknown.
-        input_ids: Figures of the load, certificates, and the residual mix.
+        input_ids: Figures of the load, and the residual mix.
+        clean_ids: Certificates of the clean electricity.
     """
     covered, short = [], []
     clean_in_short = 0.0
@@ -164,7 +168,8 @@ def hourly_match(
             clean_in_short += there
     whole, rest = _sum(covered), _sum(short)
     total = _sum(load.values())
-    supply = float(sum((clean.get(h, Decimal(0)) for h in load), Decimal(0)))
+    # Over the period certificates of an hour without load count too.
+    supply = float(sum(clean.values(), Decimal(0)))
     rate = unknown("kg/kWh") if residual is None else residual
     suffices = total.value is not None and total.value <= supply
     # Over the period a surplus of one hour serves another; beyond the load it is nothing.
@@ -179,6 +184,7 @@ def hourly_match(
         hourly_kg=through(unmatched_kg, rest, clean_in_short, rate, unit="kg") if short else _nothing(),
         annual_kg=annual_kg,
         input_ids=input_ids,
+        clean_ids=clean_ids,
         findings=_unknown_hours(load),
     )
 

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from carbonlens.accounting.allocation import Allocation
+from carbonlens.accounting.allocation_bills import Allocation
 from carbonlens.domain.estimate import Estimate, add, unknown
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S, RunStatus

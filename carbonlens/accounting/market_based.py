@@ -26,6 +26,9 @@ from carbonlens.domain.finding import Finding
 
 RATE: Final = "kg/kWh"
 
+_ROUNDING: Final = Decimal("1e-9")
+"""Part of an instrument that may be left by the rounding of a demand, which is a float."""
+
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One source of a blend.
@@ -135,7 +138,6 @@ def blended_rate(
 def market_based(
     demands: Iterable[Demand],
     certificates: Sequence[Certificate],
-    claimed: Mapping[str, Decimal] | None = None,
 ) -> MarketBased:
     """Return the blend of each demand; every instrument's energy is used once.
 
@@ -145,15 +147,10 @@ def market_based(
     Args:
         demands: All of the entity's in the instruments' years, not only the reported one.
         certificates: All instruments of the inventory.
-        claimed: kWh that closed periods outside of ``demands`` took, by certificate id.
     """
     ordered = sorted(demands, key=lambda d: (d.period.months, d.period.name, d.entity, d.market))
     accepted, findings = _accepted(certificates)
-    left = {
-        c.certificate_id: mwh_to_kwh(c.energy_mwh) - (claimed or {}).get(c.certificate_id, Decimal(0))
-        for c in accepted
-        if c.energy_mwh is not None
-    }
+    left = {c.certificate_id: mwh_to_kwh(c.energy_mwh) for c in accepted if c.energy_mwh is not None}
     blends = []
     matched = set[str]()
     for demand in ordered:
@@ -164,7 +161,7 @@ def market_based(
         name = certificate.certificate_id
         if name not in matched:
             findings.append(not_counted(certificate, "no consumption of its entity, market and year"))
-        elif left.get(name, Decimal(0)) > 0:
+        elif left.get(name, Decimal(0)) > _ROUNDING * mwh_to_kwh(certificate.energy_mwh or Decimal(0)):
             findings.append(surplus(certificate, left[name]))
     return MarketBased(
         blends=tuple(blends), accepted=tuple(accepted), left_kwh=left, findings=tuple(findings)

@@ -1,8 +1,8 @@
 """Metered energy: what the meters of a site counted in a period, as its activity data.
 
 Where meters cover a site, their count is its energy, and the recorded runs allocate it; what
-no run explains is a line of its own. A meter that does not cover the period whole is shown
-beside the runs and is no activity data: its gaps would be savings otherwise. A reading that
+no run explains is a line of its own. A meter that does not cover the period whole gives a lower
+bound at most: its gaps would be savings otherwise. A reading that
 reaches over the ends of the period, or over months, is split by time.
 """
 
@@ -43,6 +43,7 @@ class Metered(msgspec.Struct, frozen=True, kw_only=True):
         exact_j: The same, exact to the microjoule.
         by_month: Joules by month of use in UTC.
         covered: Share of the period that every one of them covers.
+        whole_months: UTC months whose part of the period every one of them covers.
         estimated: Whether a reading was estimated by the supplier.
         reading_ids: Readings it is made of.
     """
@@ -57,6 +58,7 @@ class Metered(msgspec.Struct, frozen=True, kw_only=True):
     covered: float
     estimated: bool
     reading_ids: tuple[str, ...]
+    whole_months: frozenset[str] = frozenset()
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -64,11 +66,21 @@ class Metered(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it covers the period, so that it is the activity data of the site."""
         return self.covered >= WHOLE
 
+    @property
+    def is_billed(self) -> bool:
+        """Whether it is what bills state, and no meter of the inventory."""
+        return self.meter_ids[0].startswith(BILLED)
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others of its site in figure ids."""
+        return f"{self.covers}_{self.boundary}_{'bills' if self.is_billed else 'meters'}"
+
 
 def metered(
     meters: Sequence[Meter], readings: Iterable[MeterReading], start_us: int, end_us: int
 ) -> tuple[Metered, ...]:
-    """Return what was metered, those that cover whole sites before those of AI workloads alone.
+    """Return what was metered: by meters of whole sites, by those of AI workloads, then by bills.
 
     Args:
         meters: Of the inventory; those that cover a part of a site are left out.
@@ -76,10 +88,11 @@ def metered(
         start_us: First instant of the period.
         end_us: Its end, or the present in an open one.
     """
-    groups: dict[tuple[str, str, Boundary], list[Meter]] = {}
+    groups: dict[tuple[str, str, Boundary, bool], list[Meter]] = {}
     for meter in meters:
         if meter.covers != "part":
-            groups.setdefault((meter.site, meter.covers, meter.boundary), []).append(meter)
+            is_billed = meter.meter_id.startswith(BILLED)
+            groups.setdefault((meter.site, meter.covers, meter.boundary, is_billed), []).append(meter)
     held: dict[str, list[MeterReading]] = {}
     for reading in readings:
         if _counts(reading):
@@ -97,7 +110,13 @@ def metered(
         for key, group in groups.items()
         if any(held.get(m.meter_id) for m in group)
     ]
-    return tuple(sorted(found, key=lambda m: (m.site_id, m.covers != "site", m.boundary)))
+    return tuple(sorted(found, key=lambda m: (m.site_id, m.is_billed, m.covers != "site", m.boundary)))
+
+
+def each_once(counted: Sequence[Metered]) -> tuple[Metered, ...]:
+    """Return what was metered without what bills state of sites whose own meters are whole."""
+    whole = {m.site_id for m in counted if m.is_whole and not m.is_billed}
+    return tuple(m for m in counted if not (m.is_billed and m.site_id in whole))
 
 
 def not_whole(found: Metered) -> Finding:
@@ -107,7 +126,7 @@ def not_whole(found: Metered) -> Finding:
         code="CL482",
         severity="warning",
         message=f"{named} of site {found.site_id} ({', '.join(found.meter_ids)}) cover {found.covered:.1%} "
-        "of the period: no activity data, the runs stand alone",
+        "of the period: a lower bound at most",
         mend="import the missing readings",
         subject=found.site_id,
     )
@@ -143,7 +162,7 @@ def _counts(reading: MeterReading) -> bool:
 
 
 def _metered(
-    key: tuple[str, str, Boundary],
+    key: tuple[str, str, Boundary, bool],
     meters: Sequence[Meter],
     held: Mapping[str, Sequence[MeterReading]],
     period: tuple[int, int],
@@ -157,6 +176,7 @@ def _metered(
                 by_month.setdefault(month, []).append(_estimate(meter, reading, joules))
     months = {month: add(parts, "J") for month, parts in sorted(by_month.items())}
     every = [r for m in meters for r in held.get(m.meter_id, ())]
+    spans = {month: month_span(month, period) for month in months}
     return Metered(
         site_id=key[0],
         meter_ids=tuple(m.meter_id for m in meters),
@@ -165,7 +185,8 @@ def _metered(
         energy=add(months.values(), "J"),
         exact_j=exact,
         by_month=months,
-        covered=min(_covered(held.get(m.meter_id, ()), period) for m in meters),
+        covered=_all_covered(meters, held, period),
+        whole_months=frozenset(m for m, s in spans.items() if _all_covered(meters, held, s) >= WHOLE),
         estimated=any(r.method == "estimated" for r in every),
         reading_ids=tuple(r.reading_id for r in every),
     )
@@ -202,6 +223,19 @@ def _month(at_us: int) -> tuple[str, int]:
     index = at.year * 12 + at.month
     after = datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC)
     return f"{at.year:04}-{at.month:02}", int(after.timestamp()) * US_PER_S
+
+
+def month_span(month: str, period: tuple[int, int]) -> tuple[int, int]:
+    """Return the part of a UTC month that lies in a period, as instants."""
+    start = int(datetime.fromisoformat(f"{month}-01").replace(tzinfo=UTC).timestamp()) * US_PER_S
+    return max(start, period[0]), min(_month(start)[1], period[1])
+
+
+def _all_covered(
+    meters: Sequence[Meter], held: Mapping[str, Sequence[MeterReading]], period: tuple[int, int]
+) -> float:
+    """Return the share of a period that every one of some meters covers."""
+    return min(_covered(held.get(m.meter_id, ()), period) for m in meters)
 
 
 def _covered(readings: Iterable[MeterReading], period: tuple[int, int]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import msgspec
 
@@ -38,6 +39,26 @@ class PriceChoice(msgspec.Struct, frozen=True, kw_only=True):
 
     row: PriceRow | None
     findings: tuple[Finding, ...] = ()
+
+
+KINDS: Final[tuple[CostKind, ...]] = ("effective", "billed", "contracted", "list")
+"""Kinds of price, those nearest to what is paid first."""
+
+
+def choose_paid(own: Sequence[PriceRow], bundled: Sequence[PriceRow], wanted: Wanted) -> PriceChoice:
+    """Return the price of something on a day that is nearest to what is paid for it.
+
+    Args:
+        own: The user's.
+        bundled: Those that come with carbonlens.
+        wanted: What is to be priced; its kind of cost is not asked for.
+    """
+    choice = PriceChoice(row=None)
+    for kind in KINDS:
+        choice = choose_price(own, bundled, msgspec.structs.replace(wanted, cost_kind=kind))
+        if choice.row is not None:
+            break
+    return choice
 
 
 def choose_price(own: Sequence[PriceRow], bundled: Sequence[PriceRow], wanted: Wanted) -> PriceChoice:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from carbonlens.accounting import boundaries, formulas
+from carbonlens.accounting import formulas
 from carbonlens.accounting.metered import Metered
-from carbonlens.accounting.site_energy import Share, SiteTerms
+from carbonlens.accounting.site_energy import Share, SiteTerms, metered_facility_kwh
 from carbonlens.domain.estimate import Estimate, add
 from carbonlens.domain.figure import Figure
 
@@ -31,7 +31,7 @@ class Reconciliation(msgspec.Struct, frozen=True, kw_only=True):
     def figures(self, prefix: str) -> tuple[Figure, ...]:
         """Return the meters' counts, and facility energy by them, recorded, and the difference."""
         one = self.metered
-        at = f"{prefix}.{one.site_id}.{one.covers}_{one.boundary}_meters"
+        at = f"{prefix}.{one.site_id}.{one.name}"
         meters = tuple(f"meter:{name}" for name in one.meter_ids)
         names = ", ".join(one.meter_ids)
         counts = tuple(
@@ -79,8 +79,7 @@ def reconciliations(
     for one in counted:
         if one.site_id not in terms:
             continue
-        around = terms[one.site_id].overheads
-        kwh, _ = boundaries.facility_energy(one.energy, one.boundary, around)
+        kwh = metered_facility_kwh(one, terms[one.site_id])
         held = [s for s in found if s.site_id == one.site_id]
         own = [s.energies.facility_kwh for s in held]
         recorded_kwh = add(own, "kWh") if own else Estimate(value=0.0, unit="kWh")

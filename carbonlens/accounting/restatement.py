@@ -185,7 +185,7 @@ def _change(row: Restated) -> Change:
 
 
 class PriorPeriod(msgspec.Struct, frozen=True, kw_only=True):
-    """Energy of a closed period that came to light later, at one boundary.
+    """Energy of a closed period that came to light later, at one boundary, recorded or metered.
 
     Attributes:
         period: The closed period.
@@ -193,6 +193,7 @@ class PriorPeriod(msgspec.Struct, frozen=True, kw_only=True):
         records: Ids of the records.
         closed_j, now_j: As it was closed, and as it is; ``None`` where nothing is known.
         now: The same with its interval.
+        metered_at: Site whose meters, or bills with energy, counted it; ``None`` for recorded runs.
     """
 
     period: str
@@ -202,6 +203,7 @@ class PriorPeriod(msgspec.Struct, frozen=True, kw_only=True):
     closed_j: Decimal | None
     now_j: Decimal | None
     now: Estimate
+    metered_at: str | None = None
 
     @property
     def adjustment_j(self) -> Decimal | None:

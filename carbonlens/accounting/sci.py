@@ -50,12 +50,14 @@ class Intensity(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         rate: kg/kWh.
         method: Only ``location`` is accepted.
+        input_ids: Factors that it is the mean of; ``factor_id`` alone when empty.
     """
 
     factor_id: str
     rate: Estimate
     method: Method = "location"
     averaging: Averaging = "average"
+    input_ids: tuple[str, ...] = ()
 
 
 class EmbodiedShare(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +68,8 @@ class EmbodiedShare(msgspec.Struct, frozen=True, kw_only=True):
         reserved_h: Hours it is reserved (TR); ``life_h`` those of its expected life (EL).
         reserved: Resources reserved (RR) of ``available`` (ToR): cores, GPUs, requests at once.
         input_ids: Factors of ``total_kg``.
+        name: Of the hardware.
+        how: Where ``total_kg`` comes from, in words.
     """
 
     total_kg: Estimate
@@ -74,6 +78,8 @@ class EmbodiedShare(msgspec.Struct, frozen=True, kw_only=True):
     reserved: float = 1.0
     available: float = 1.0
     input_ids: tuple[str, ...] = ()
+    name: str = ""
+    how: str = ""
 
     @property
     def kg(self) -> Estimate:
@@ -135,6 +141,32 @@ class Sci(msgspec.Struct, frozen=True, kw_only=True):
         """C in kg: O and M together."""
         return add((self.operational_kg, self.embodied_kg), "kg")
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Inputs that are unknown, or known in part only, and an R of 0; empty where the score is whole."""
+        found = []
+        for component in self.components:
+            held = (component.energy_kwh, component.intensity.rate, component.embodied_kg)
+            for symbol, estimate in zip("EIM", held, strict=True):
+                if estimate.state != "known":
+                    found.append(
+                        f"{symbol} of {component.name}{'' if estimate.value is None else ' in part'}"
+                    )
+        if self.count.state != "known" or not self.count.value:
+            found.append("R")
+        return tuple(found)
+
+    @property
+    def whole(self) -> Estimate:
+        """The score where every input is known, else unknown: a part of a score is none."""
+        return self.score if not self.missing else unknown(self.score.unit)
+
+    @property
+    def at_least(self) -> Estimate | None:
+        """What the inputs that are known come to per unit, where others are missing."""
+        is_bound = self.missing and self.count.state == "known" and self.score.value is not None
+        return self.score if is_bound else None
+
     def figures(self, prefix: str) -> tuple[Figure, ...]:
         """Return each component's E, O and M, their sums, R, and the score as figures."""
         each = [f for n, c in enumerate(self.components, 1) for f in _figures(c, f"{prefix}.component_{n}")]
@@ -164,6 +196,11 @@ class Sci(msgspec.Struct, frozen=True, kw_only=True):
             inputs=(*(f.figure_id for f in sums), count.figure_id),
         )
         return *each, *sums, count, score
+
+
+def mean_intensity(kg: Quantity, kwh: Quantity) -> Quantity:
+    """Return I of a component over its hours: location-based kg of each hour's factor, per kWh."""
+    return kg / kwh
 
 
 def g_per_units(kg: Quantity, count: Quantity, per: Quantity) -> Quantity:
@@ -254,7 +291,7 @@ def _figures(component: Component, prefix: str) -> tuple[Figure, ...]:
         estimate=component.operational_kg,
         label=f"{component.name}: operational emissions (O)",
         formula="O = E * I",
-        inputs=(energy.figure_id, component.intensity.factor_id),
+        inputs=(energy.figure_id, *(component.intensity.input_ids or (component.intensity.factor_id,))),
     )
     shares = " + ".join(
         f"TE * {e.reserved_h:g}/{e.life_h:g} * {e.reserved:g}/{e.available:g}" for e in component.embodied

@@ -1,7 +1,7 @@
 """Totals by scope and category, location-based and market-based side by side.
 
 What rests on a lower bound of facility energy is a line of its own beside the true sum, as
-the energies are (see ``boundaries.facility_total``); what is unknown leaves its sum a lower
+the energies are (see ``boundaries.in_part``); what is unknown leaves its sum a lower
 bound.
 """
 

@@ -1,7 +1,8 @@
 """Energy of sites: what the ledger sums per site and boundary, carried to the facility.
 
 Emissions and costs are summed by the hour at the boundary at which the energy was measured;
-host overhead and PUE of a site are the same in every hour, so they are applied to the sums.
+host overhead and PUE of a site are the same in all hours of a month, so they are applied to
+the sums of the months in which they are the same.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import msgspec
 from carbonlens.accounting import boundaries, formulas
 from carbonlens.accounting.boundaries import Energies, Overheads
 from carbonlens.accounting.emissions import Rate
+from carbonlens.accounting.metered import Metered
 from carbonlens.accounting.propagation import through
 from carbonlens.domain.estimate import Estimate, add, unknown
 from carbonlens.domain.factor_row import Span
@@ -31,7 +33,7 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         site_id: Site, or the stand-in of runs without one.
-        month: Month of use in UTC, ``2026-07``; empty where months are not told apart.
+        month: Month of use in UTC, ``2026-07``; empty where it is not known.
         energy: In joules, at ``boundary``.
         exact_j: The same sum, exact; ``None`` when nothing is known.
         location: Location-based kg of that energy, without overheads.
@@ -67,6 +69,8 @@ class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
         supply, loss: Fuel supply in kg/kWh, and the share of electricity that is lost.
         wue, grid_water: Litres per kWh of IT energy, and of facility energy.
         ids: Ids of ``supply``, ``loss``, ``wue`` and ``grid_water`` by those names.
+        by_month: Months in which other overheads, water or upstream factors hold than those
+            here, with all that holds then; months that share them share one object.
     """
 
     site_id: str
@@ -83,14 +87,30 @@ class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
     wue: Estimate | None = None
     grid_water: Estimate | None = None
     ids: Mapping[str, str] = {}
+    by_month: Mapping[str, SiteTerms] = {}
     findings: tuple[Finding, ...] = ()
+
+    def of(self, month: str) -> SiteTerms:
+        """Return what holds in a month of use."""
+        return self.by_month.get(month, self)
+
+    def variant(self, month: str) -> str:
+        """Return the first of the months that share the terms of this one; empty for those here."""
+        held = self.of(month)
+        return "" if held is self else next(m for m, one in self.by_month.items() if one is held)
+
+    @property
+    def variants(self) -> tuple[SiteTerms, ...]:
+        """All terms of the period, those here first, each once."""
+        return tuple({id(one): one for one in (self, *self.by_month.values())}.values())
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """Energy of one site within one boundary, at the facility.
+    """Energy of one site within one boundary and under one set of overheads, at the facility.
 
     Attributes:
         prefix: Of the figures of its energies.
+        terms: What holds in its months.
         location: Location-based kg of the facility energy.
         costs: Cost of the facility energy by currency.
         months: Facility kWh by month of use, where months are told apart.
@@ -98,6 +118,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
     site_id: str
     prefix: str
+    terms: SiteTerms
     boundary: Boundary | None
     energies: Energies
     location: Estimate
@@ -141,18 +162,46 @@ def shares(
 ) -> tuple[Share, ...]:
     """Return the energy of each site and boundary at the facility, by site.
 
+    Months of a site in which other overheads hold are a share of their own.
+
     Args:
         activities: Of one period, and of one group where they are split.
         terms: By site.
         period: Its name.
     """
-    groups: dict[tuple[str, str], list[Activity]] = {}
+    groups: dict[tuple[str, str, str], list[Activity]] = {}
     for activity in activities:
-        groups.setdefault((activity.site_id, activity.boundary or UNSTATED), []).append(activity)
-    return tuple(_share(held, terms[site], period) for (site, _), held in sorted(groups.items()))
+        variant = terms[activity.site_id].variant(activity.month)
+        groups.setdefault((activity.site_id, activity.boundary or UNSTATED, variant), []).append(activity)
+    return tuple(
+        _share(held, terms[site].of(variant), period, variant)
+        for (site, _, variant), held in sorted(groups.items())
+    )
 
 
-def _share(held: Sequence[Activity], terms: SiteTerms, period: str) -> Share:
+def metered_parts(whole: Metered, terms: SiteTerms) -> tuple[tuple[Estimate, SiteTerms], ...]:
+    """Return metered joules under each set of overheads, with what holds then.
+
+    Args:
+        whole: What meters of the site counted.
+        terms: Of the site.
+    """
+    if len(terms.variants) == 1:
+        return ((whole.energy, terms),)
+    held: dict[str, list[Estimate]] = {}
+    for month, energy in whole.by_month.items():
+        held.setdefault(terms.variant(month), []).append(energy)
+    return tuple((add(parts, "J"), terms.of(variant)) for variant, parts in sorted(held.items()))
+
+
+def metered_facility_kwh(whole: Metered, terms: SiteTerms) -> Estimate:
+    """Return facility kWh that meters counted, each month with its own overheads."""
+    parts = metered_parts(whole, terms)
+    kwh = [boundaries.facility_energy(e, whole.boundary, t.overheads)[0] for e, t in parts]
+    return kwh[0] if len(kwh) == 1 else add(kwh, "kWh")
+
+
+def _share(held: Sequence[Activity], terms: SiteTerms, period: str, variant: str) -> Share:
     boundary = held[0].boundary
     around = terms.overheads
     name = f"{period}.{terms.site_id}.{boundary or UNSTATED}"
@@ -165,7 +214,8 @@ def _share(held: Sequence[Activity], terms: SiteTerms, period: str) -> Share:
     }
     return Share(
         site_id=terms.site_id,
-        prefix=f"energy.{name}",
+        prefix=f"energy.{name}" + (f".{variant}" if variant else ""),
+        terms=terms,
         boundary=boundary,
         energies=boundaries.energies(add((a.energy for a in held), "J"), boundary, around, (f"runs.{name}",)),
         location=at_facility(add((a.location for a in held), "kg"), boundary, around),

@@ -13,40 +13,51 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from carbonlens.accounting import boundaries, cost, formulas, scope_totals
+from carbonlens.accounting import boundaries, scope_totals
 from carbonlens.accounting.amortisation import Amortised
 from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.accounting.cost import Cost, CostLine
 from carbonlens.accounting.deliveries import Coverage
 from carbonlens.accounting.demand import Period
 from carbonlens.accounting.embodied import CapitalGoods
+from carbonlens.accounting.initiative_lines import initiative_figures
 from carbonlens.accounting.market_based import Blend
-from carbonlens.accounting.metered import BILLED, Metered, not_whole
-from carbonlens.accounting.propagation import through
+from carbonlens.accounting.metered import Metered, not_whole
 from carbonlens.accounting.reconciliation import Reconciliation, reconciliations
+from carbonlens.accounting.reported_cost import ReportedCost, Reporting, reported
 from carbonlens.accounting.scopes import place_of
-from carbonlens.accounting.site_energy import Activity, Share, SiteTerms, shares
+from carbonlens.accounting.site_energy import (
+    Activity,
+    Share,
+    SiteTerms,
+    metered_parts,
+    shares,
+)
+from carbonlens.accounting.standing import Standing, standing
+from carbonlens.accounting.statement_cost import Power, cost_of, paid, paid_by_meter, with_bill_prices
 from carbonlens.accounting.statement_figures import emissions_at, further, measured, scope_lines
 from carbonlens.accounting.statement_lines import (
     KINDS,
     Amount,
     Line,
+    Part,
     amounts_of,
-    is_unpriced,
     key_of,
     recorded,
     rest_of,
     said_of,
     total,
 )
-from carbonlens.accounting.statement_market import Load, MarketRates, market_rates
+from carbonlens.accounting.statement_market import MarketRates, key_of_share, loads_of, market_rates
 from carbonlens.domain.certificate import Certificate
-from carbonlens.domain.estimate import Estimate, add, combined_grade, grade_shares, unknown
+from carbonlens.domain.estimate import Estimate, add, combined_grade, grade_shares
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.initiative import Initiative
 from carbonlens.domain.units import Grade
 
 RECORDED_ONLY: Final = "attributable to recorded AI workloads"
+AI_METERED: Final = "attributable to recorded AI workloads, as meters that feed these alone count them"
 METERED: Final = "of metered sites, and attributable to recorded AI workloads elsewhere"
 ALL_METERED: Final = "of the metered sites"
 
@@ -56,7 +67,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         activities: By site, month and boundary.
-        grouped: The same split by a label, without months; empty where none was asked for.
+        grouped: The same split by a label; empty where none was asked for.
         terms: By site.
         metered: What meters counted.
         certificates: All instruments of the inventory.
@@ -64,7 +75,10 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
         price_ids: Prices of electricity by site and currency.
         capital: Hardware bought in the period.
         amortised: What hardware in use amounts to.
-        cost_lines: Lines of cost beside electricity by the hour.
+        power: How electricity is paid by bills and meters.
+        cost_lines: Lines of cost beside electricity.
+        reporting: In which money the cost is reported.
+        initiatives: Those in effect; what they claim is in no sum.
         leaves: Figures of factors, prices and overheads, on which others rest.
     """
 
@@ -80,8 +94,11 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     price_ids: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
     capital: CapitalGoods | None = None
     amortised: tuple[Amortised, ...] = ()
+    power: Power = Power()
     cost_lines: tuple[CostLine, ...] = ()
+    reporting: Reporting = Reporting()
     coverage: Coverage | None = None
+    initiatives: tuple[Initiative, ...] = ()
     leaves: tuple[Figure, ...] = ()
     findings: tuple[Finding, ...] = ()
 
@@ -116,7 +133,9 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     capital: CapitalGoods | None
     amortised: tuple[Amortised, ...]
     cost: Cost
+    reported_cost: ReportedCost | None
     coverage: Coverage | None
+    initiatives: tuple[Initiative, ...]
     grade_shares: Mapping[Grade, float]
     span_shares: Mapping[str, float]
     figures: tuple[Figure, ...]
@@ -131,32 +150,36 @@ def statement(given: Given) -> Statement:
     """
     prefix = f"statement.{given.period.name}"
     found = shares(given.activities, given.terms, period=given.period.name)
-    meters = {m.site_id: m for m in reversed(given.metered) if m.is_whole and m.site_id in given.terms}
-    loads = _loads(found, meters, given.terms, prefix)
+    meters = standing(given.metered, given.activities, given.terms, given.period.name)
+    loads = loads_of(found, meters, prefix)
     market = market_rates(loads, given.terms, given.certificates, given.period, given.earlier)
+    given = replace(given, power=with_bill_prices(given.power, meters))
     lines = _recorded_lines(found, given, market, prefix)
-    wholes = [
-        _metered_line(m, given.terms[site], market, lines, prefix) for site, m in sorted(meters.items())
-    ]
+    wholes = [_metered(m, given, market, prefix) for _, m in sorted(meters.items())]
     rests = [rest_of(w, [x for x in lines if x.site_id == w.site_id], prefix) for w in wholes]
     counted = [*(x for x in lines if x.site_id not in meters), *wholes]
-    true = [x for x in counted if x.kind != "at_least"]
-    least = [x for x in counted if x.kind == "at_least"]
+    true = [x for x in counted if not x.is_lower_bound]
+    least = [x for x in counted if x.is_lower_bound]
     groups, parts, grouped = _groups(given, market, prefix)
     whole, at_least = total("total", true, prefix), total("total.at_least", least, prefix, "at_least")
     electricity = scope_lines(counted, given.terms, prefix)
     scopes = scope_totals.totals(
         scope_lines(counted, given.terms, prefix, upstream=True, capital=given.capital)
     )
-    money = _cost(given, [whole, at_least] if least else [whole], _unpriced(counted, given.terms), prefix)
+    money = cost_of(counted, given.power, given.cost_lines, prefix)
+    in_one = reported(money, given.reporting)
     every = [*lines, *wholes, *rests, *groups, *parts, whole, *([at_least] if least else [])]
-    beside = reconciliations(given.metered, given.terms, found, list(meters.values()))
+    beside = reconciliations(given.metered, given.terms, found, [m.whole for m in meters.values()])
     figures = [f for x in every for f in x.figures(prefix)]
     figures += [f for s in (*found, *grouped) for f in measured(s.energies.figures(s.prefix))]
     figures += [f for t in scopes for f in t.figures(prefix)]
     figures += further(given.capital, given.amortised, market.blends, prefix)
     figures += [f for r in beside for f in r.figures(prefix)]
-    figures += [*money.figures(f"{prefix}.cost"), *given.leaves]
+    figures += [f for b in given.power.bills for f in b.figures(prefix)]
+    figures += [*money.figures(f"{prefix}.cost"), *initiative_figures(given.initiatives, prefix)]
+    figures += given.leaves
+    if in_one is not None:
+        figures += in_one.figures(f"{prefix}.cost", money)
     return Statement(
         period=given.period,
         entity=given.entity,
@@ -173,53 +196,36 @@ def statement(given: Given) -> Statement:
         capital=given.capital,
         amortised=given.amortised,
         cost=money,
+        reported_cost=in_one,
         coverage=given.coverage,
+        initiatives=given.initiatives,
         grade_shares=_grades(given.activities),
         span_shares=scope_totals.span_shares(electricity),
         figures=_once(figures),
-        findings=_findings(given, market, money, every, rests),
+        findings=(
+            *_findings(
+                given,
+                market,
+                money,
+                every,
+                [r for w, r in zip(wholes, rests, strict=True) if not w.is_lower_bound],
+            ),
+            *boundaries.in_part(x.estimate("facility_kwh") for x in counted),
+            *(in_one.findings if in_one is not None else ()),
+        ),
     )
-
-
-def _loads(
-    found: Sequence[Share], meters: Mapping[str, Metered], terms: Mapping[str, SiteTerms], prefix: str
-) -> dict[str, Load]:
-    loads = {}
-    for site in sorted({s.site_id for s in found} | set(meters)):
-        if site in meters:
-            whole = meters[site]
-            months = {m: _facility(whole, terms[site], e) for m, e in whole.by_month.items()}
-            ids = (f"{prefix}.{key_of(site)}.metered.facility_kwh",)
-            loads[site] = Load(kwh=_facility(whole, terms[site], whole.energy), months=months, figure_ids=ids)
-            continue
-        own = [s for s in found if s.site_id == site]
-        parts: dict[str, list[Estimate]] = {}
-        for share in own:
-            for month, kwh in share.months.items():
-                parts.setdefault(month, []).append(kwh)
-        keys = dict.fromkeys(_key(s) for s in own)
-        loads[site] = Load(
-            kwh=add((s.energies.facility_kwh for s in own), "kWh"),
-            months={m: add(p, "kWh") for m, p in sorted(parts.items())},
-            figure_ids=tuple(f"{prefix}.{k}.facility_kwh" for k in keys),
-        )
-    return loads
-
-
-def _key(share: Share) -> str:
-    return key_of(share.site_id) + (".at_least" if share.is_lower_bound else "")
 
 
 def _recorded_lines(found: Sequence[Share], given: Given, market: MarketRates, prefix: str) -> list[Line]:
     keyed: dict[str, list[Share]] = {}
     for share in found:
-        keyed.setdefault(_key(share), []).append(share)
+        keyed.setdefault(key_of_share(share), []).append(share)
     return [_recorded(key, held, given, market, prefix) for key, held in keyed.items()]
 
 
 def _recorded(key: str, held: Sequence[Share], given: Given, market: MarketRates, prefix: str) -> Line:
     site = held[0].site_id
-    return recorded(
+    line = recorded(
         key,
         held,
         given.terms[site],
@@ -227,79 +233,61 @@ def _recorded(key: str, held: Sequence[Share], given: Given, market: MarketRates
         prefix=prefix,
         price_ids=given.price_ids.get(site, {}),
     )
+    return paid(line, given.power, prefix)
 
 
 def _facility(whole: Metered, terms: SiteTerms, energy: Estimate) -> Estimate:
     return boundaries.facility_energy(energy, whole.boundary, terms.overheads)[0]
 
 
-def _metered_line(
-    whole: Metered, terms: SiteTerms, market: MarketRates, lines: Sequence[Line], prefix: str
-) -> Line:
-    """Return the line of a site as its meters counted it.
+def _metered(held: Standing, given: Given, market: MarketRates, prefix: str) -> Line:
+    """Return the line of a site as its meters counted it, with what its electricity costs."""
+    site = held.terms.site_id
+    line = _metered_line(held, market, prefix)
+    return paid_by_meter(line, given.power, prefix, given.price_ids.get(site, {}))
 
-    Its months take the factors of the months; its electricity costs per kWh what the hours of the
-    recorded runs did.
+
+def _metered_line(stands: Standing, market: MarketRates, prefix: str) -> Line:
+    """Return the line of a site as its meters counted it: its months take the factors of the months.
+
+    Months in which meters with gaps do not stand are there as runs recorded them.
     """
+    whole, terms = stands.meter, stands.terms
     at, ids = f"{prefix}.{key_of(whole.site_id)}.metered", tuple(f"meter:{m}" for m in whole.meter_ids)
-    it, _ = boundaries.it_energy(whole.energy, whole.boundary, terms.overheads)
-    facility = Amount(_facility(whole, terms, whole.energy), "sum of the readings, and overheads", ids)
-    kg = [emissions_at(terms.location.get(m), _facility(whole, terms, e)) for m, e in whole.by_month.items()]
+    ids = (*ids, *(f"{s.prefix}.facility_kwh" for s in stands.runs))
+    formula = "sum of the readings, and overheads" + ("; at least" if stands.is_least else "")
+    facility = Amount(stands.facility_kwh, formula, ids)
+    kg = {
+        m: emissions_at(terms.location.get(m), _facility(whole, terms.of(m), e))
+        for m, e in whole.by_month.items()
+    }
     factors = [terms.location[m].factor_id for m in whole.by_month if m in terms.location]
     inputs = (f"{at}.facility_kwh", *dict.fromkeys(factors))
-    location = Amount(add(kg, "kg"), "kg = sum over months of facility_kwh * factor of the month", inputs)
+    location = Amount(
+        stands.bounded(add(kg.values(), "kg"), *(s.location for s in stands.runs)),
+        "kg = sum over months of facility_kwh * factor of the month",
+        (*inputs, *(i for i in terms.input_ids if stands.runs and i not in inputs)),
+    )
     site = whole.site_id
-    held = Amount(it, "of the readings", ids)
-    amounts = amounts_of(held, facility, location, terms, market.rates.get(site), at)
-    own = [x for x in lines if x.site_id == site and x.kind == "recorded"]
-    for name in sorted({n for x in own for n in x.amounts if n.startswith("electricity.")}):
-        paid = [(x.estimate(name), x.estimate("facility_kwh")) for x in own]
-        unit = name.rpartition(".")[2]
-        price = through(lambda c, e: c / e, *paid[0], unit=f"{unit}/kWh")
-        amounts[name] = Amount(
-            through(formulas.electricity_cost, facility.estimate, price, unit=unit),
-            "cost = facility_kwh * (cost / facility_kwh of the recorded runs)",
-            (f"{at}.facility_kwh", *(f"{prefix}.{x.key}.{n}" for x in own for n in (name, "facility_kwh"))),
+    parts = [
+        Part(
+            it=stands.bounded(boundaries.it_energy(energy, whole.boundary, held.overheads)[0]),
+            facility=stands.bounded(_facility(whole, held, energy)),
+            location=stands.bounded(add((e for m, e in kg.items() if terms.of(m) is held), "kg")),
+            terms=held,
         )
-    said = tuple(said_of(held, facility, location, terms))
+        for energy, held in metered_parts(whole, terms)
+    ]
+    parts += [
+        Part(it=s.energies.it_kwh, facility=s.energies.facility_kwh, location=s.location, terms=s.terms)
+        for s in stands.runs
+    ]
+    of_it = Amount(
+        parts[0].it if len(parts) == 1 else add((p.it for p in parts), "kWh"), "of the readings", ids
+    )
+    amounts = amounts_of(of_it, facility, location, parts, market.rates.get(site), at)
+    said = tuple(said_of(parts))
     return Line(key=f"{key_of(site)}.metered", site_id=site, kind="metered", amounts=amounts, findings=said)
-
-
-def _unpriced(lines: Sequence[Line], terms: Mapping[str, SiteTerms]) -> list[Line]:
-    """Return lines whose electricity nobody prices; that of a cloud, and of a bill, is in the bill."""
-    found = []
-    for line in lines:
-        site = terms[line.site_id].site
-        is_billed = line.amounts["facility_kwh"].inputs == (f"meter:{BILLED}{line.site_id}",)
-        if is_unpriced(line) and not is_billed and (site is None or site.kind != "cloud"):
-            found.append(line)
-    return found
-
-
-def _cost(given: Given, totals: Sequence[Line], unpriced: Sequence[Line], prefix: str) -> Cost:
-    """Return electricity, as the totals have it, and the other lines of cost.
-
-    Where electricity has no price every total that there is, is a lower bound.
-    """
-    lines = []
-    for whole in totals:
-        for name, amount in whole.amounts.items():
-            if name.startswith("electricity."):
-                words = "electricity by the hour" + (", at least" if whole.kind == "at_least" else "")
-                lines.append(
-                    CostLine(
-                        name="electricity",
-                        label=words,
-                        amount=amount.estimate,
-                        formula="sum of the lines",
-                        input_ids=(f"{prefix}.{whole.key}.{name}",),
-                    )
-                )
-    every = [*lines, *given.cost_lines]
-    if every and unpriced:
-        where = ", ".join(dict.fromkeys(x.site_id for x in unpriced))
-        every.append(cost.priced("electricity", f"electricity of {where}, no price", unknown("kWh"), None))
-    return cost.total(every)
 
 
 def _groups(given: Given, market: MarketRates, prefix: str) -> tuple[list[Line], list[Line], list[Share]]:
@@ -341,10 +329,12 @@ def _grades(activities: Iterable[Activity]) -> dict[Grade, float]:
     return grade_shares(parts) if combined_grade(parts) is not None else {}
 
 
-def _heading(meters: Mapping[str, Metered], lines: Sequence[Line]) -> str:
-    if not meters:
-        return RECORDED_ONLY
-    return ALL_METERED if all(x.site_id in meters for x in lines) else METERED
+def _heading(meters: Mapping[str, Standing], lines: Sequence[Line]) -> str:
+    """Return what the energy is: a meter that feeds AI workloads alone covers no site."""
+    covered = {site for site, m in meters.items() if m.meter.covers == "site"}
+    if covered:
+        return ALL_METERED if covered.issuperset({*(x.site_id for x in lines), *meters}) else METERED
+    return AI_METERED if meters else RECORDED_ONLY
 
 
 def _findings(

@@ -43,7 +43,8 @@ _LABELS: Final = {
 }
 
 
-_PAID: Final = "electricity."
+PAID: Final = "electricity."
+"""Begin of the names of what electricity costs; the currency follows."""
 
 _RESERVED: Final = frozenset({"total", "by", "cost", "energy"})
 """Words of figure ids that a site's own name may not take."""
@@ -57,6 +58,20 @@ class Amount(msgspec.Struct, frozen=True):
     inputs: tuple[str, ...]
 
 
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a line is under one set of terms.
+
+    Attributes:
+        it: IT energy in kWh; ``facility`` the same at the facility.
+        location: Location-based kg of it.
+    """
+
+    it: Estimate
+    facility: Estimate
+    location: Estimate
+    terms: SiteTerms
+
+
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One line.
 
@@ -65,6 +80,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         kind: What of the site it is.
         amounts: By name.
         runs: Runs that start in it.
+        is_in_cloud: Whether the bill of a cloud holds its electricity, so that it has no cost here.
     """
 
     key: str
@@ -72,6 +88,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     amounts: Mapping[str, Amount]
     runs: int = 0
+    is_in_cloud: bool = False
     findings: tuple[Finding, ...] = ()
 
     def figures(self, prefix: str) -> tuple[Figure, ...]:
@@ -86,6 +103,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
             )
             for name, amount in self.amounts.items()
         )
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether its energy is known as at least only: it is never added to true figures then."""
+        metered = self.kind == "metered" and self.estimate("facility_kwh").state != "known"
+        return metered or self.kind == "at_least"
 
     def estimate(self, name: str) -> Estimate:
         """Return an amount; unknown where the line has none of that name."""
@@ -138,15 +161,19 @@ def recorded(
     location = Amount(
         add((s.location for s in shares), "kg"), _of_location(terms), (f"{at}.facility_kwh", *terms.input_ids)
     )
-    amounts = amounts_of(it, facility, location, terms, market, at)
+    parts = [
+        Part(it=s.energies.it_kwh, facility=s.energies.facility_kwh, location=s.location, terms=s.terms)
+        for s in shares
+    ]
+    amounts = amounts_of(it, facility, location, parts, market, at)
     for currency in sorted({c for s in shares for c in s.costs}):
         # Energy without any price leaves the sum a lower bound, as in the shares themselves.
-        parts = [
+        paid = [
             s.costs.get(currency, unknown(currency)) for s in shares if currency in s.costs or not s.costs
         ]
         inputs = (f"{at}.facility_kwh", *price_ids.get(currency, ()))
         formula = "cost = sum over hours of facility_kwh * price of the hour"
-        amounts[f"electricity.{currency}"] = Amount(add(parts, currency), formula, inputs)
+        amounts[f"electricity.{currency}"] = Amount(add(paid, currency), formula, inputs)
     is_least = any(s.is_lower_bound for s in shares)
     return Line(
         key=key,
@@ -158,29 +185,24 @@ def recorded(
             dict.fromkeys(
                 (
                     *(f for s in shares for f in _about(s.energies.findings, terms.site_id)),
-                    *said_of(it, facility, location, terms),
+                    *said_of(parts),
                 )
             )
         ),
     )
 
 
-def said_of(it: Amount, facility: Amount, location: Amount, terms: SiteTerms) -> list[Finding]:
-    """Return what is to be said of the water and the upstream emissions of a line.
-
-    Args:
-        it: Its IT energy.
-        facility: Its facility energy.
-        location: Its location-based emissions.
-        terms: Of the site.
-    """
-    drawn = _water(it.estimate, facility.estimate, terms)
-    further = _upstream(facility.estimate, location.estimate, terms)
-    return _about((*drawn.findings, *further.findings), terms.site_id)
+def said_of(parts: Sequence[Part]) -> list[Finding]:
+    """Return what is to be said of the water and the upstream emissions of a line."""
+    said: list[Finding] = []
+    for part in parts:
+        further = _upstream(part.facility, part.location, part.terms)
+        said += _about((*_water(part).findings, *further.findings), part.terms.site_id)
+    return list(dict.fromkeys(said))
 
 
 def amounts_of(
-    it: Amount, facility: Amount, location: Amount, terms: SiteTerms, market: Rate | None, at: str
+    it: Amount, facility: Amount, location: Amount, parts: Sequence[Part], market: Rate | None, at: str
 ) -> dict[str, Amount]:
     """Return what rests on the energy of a line.
 
@@ -188,7 +210,7 @@ def amounts_of(
         it: Its IT energy.
         facility: Its facility energy.
         location: Its location-based emissions.
-        terms: Of the site.
+        parts: The same under each set of terms; they sum to the line.
         market: Market-based factor.
         at: Prefix of the line's figures.
     """
@@ -196,8 +218,8 @@ def amounts_of(
     market_kg = unknown("kg")
     if market is not None:
         market_kg = through(formulas.emissions_kg, kwh, market.kg_per_kwh, unit="kg")
-    drawn, further = _water(it.estimate, kwh, terms), _upstream(kwh, location.estimate, terms)
-    ids = terms.ids
+    drawn = [_water(p) for p in parts]
+    further = [_upstream(p.facility, p.location, p.terms) for p in parts]
     return {
         "it_kwh": it,
         "facility_kwh": facility,
@@ -208,18 +230,24 @@ def amounts_of(
             (figure, *([market.factor_id] if market else [])),
         ),
         "supply_kg": Amount(
-            further.supply_kg, "supply_kg = facility_kwh * supply", _known(figure, ids, "supply")
+            _joined([x.supply_kg for x in further], "kg"),
+            "supply_kg = facility_kwh * supply",
+            _known(figure, parts, "supply"),
         ),
         "transmission_kg": Amount(
-            further.transmission_kg,
+            _joined([x.transmission_kg for x in further], "kg"),
             "transmission_kg = facility_kwh * loss / (1 - loss) * (generation + supply)",
-            _known(figure, ids, "loss", "supply"),
+            _known(figure, parts, "loss", "supply"),
         ),
         "water_site_l": Amount(
-            drawn.site_l, "water_site_l = it_kwh * wue", _known(f"{at}.it_kwh", ids, "wue")
+            _joined([x.site_l for x in drawn], "L"),
+            "water_site_l = it_kwh * wue",
+            _known(f"{at}.it_kwh", parts, "wue"),
         ),
         "water_source_l": Amount(
-            drawn.source_l, "water_source_l = facility_kwh * grid_water", _known(figure, ids, "grid_water")
+            _joined([x.source_l for x in drawn], "L"),
+            "water_source_l = facility_kwh * grid_water",
+            _known(figure, parts, "grid_water"),
         ),
     }
 
@@ -251,12 +279,14 @@ def total(key: str, lines: Sequence[Line], prefix: str, kind: Kind = "recorded")
 
 def is_unpriced(line: Line) -> bool:
     """Tell whether a line has energy that nobody prices in any currency."""
-    return line.estimate("facility_kwh").value != 0 and not any(n.startswith(_PAID) for n in line.amounts)
+    if line.is_in_cloud or line.estimate("facility_kwh").value == 0:
+        return False
+    return not any(n.startswith(PAID) for n in line.amounts)
 
 
 def _lacks(line: Line, name: str) -> bool:
     """Tell whether a part of an amount is missing: one priced in another currency has none of it."""
-    return is_unpriced(line) if name.startswith(_PAID) else True
+    return is_unpriced(line) if name.startswith(PAID) else True
 
 
 def rest_of(whole: Line, parts: Sequence[Line], prefix: str) -> Line:
@@ -288,8 +318,13 @@ def _sum(parts: Sequence[Estimate], unit: str) -> Estimate:
     return not_applicable(unit) if all(p.state == "not_applicable" for p in parts) else add(parts, unit)
 
 
-def _known(figure: str, ids: Mapping[str, str], *names: str) -> tuple[str, ...]:
-    return (figure, *(ids[n] for n in names if n in ids))
+def _joined(parts: Sequence[Estimate], unit: str) -> Estimate:
+    return parts[0] if len(parts) == 1 else _sum(parts, unit)
+
+
+def _known(figure: str, parts: Sequence[Part], *names: str) -> tuple[str, ...]:
+    ids = [p.terms.ids[n] for n in names for p in parts if n in p.terms.ids]
+    return (figure, *dict.fromkeys(ids))
 
 
 def _of_location(terms: SiteTerms) -> str:
@@ -307,15 +342,15 @@ def _upstream(kwh: Estimate, location: Estimate, terms: SiteTerms) -> Upstream:
     return upstream(kwh, generation, terms.supply, terms.loss, span=terms.span)
 
 
-def _water(it: Estimate, facility: Estimate, terms: SiteTerms) -> Water:
+def _water(part: Part) -> Water:
     energy = Energies(
         boundary=None,
         device_kwh=unknown("kWh"),
-        it_kwh=it,
-        facility_kwh=facility,
-        overheads=terms.overheads,
+        it_kwh=part.it,
+        facility_kwh=part.facility,
+        overheads=part.terms.overheads,
     )
-    return water.water(energy, terms.wue, terms.grid_water)
+    return water.water(energy, part.terms.wue, part.terms.grid_water)
 
 
 def _about(findings: Sequence[Finding], site_id: str) -> list[Finding]:

@@ -11,16 +11,20 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from carbonlens.accounting.blend_years import joined, loaded_months, months_by_year
 from carbonlens.accounting.demand import Demand, Period, Rest, demands_of
 from carbonlens.accounting.emissions import Rate
 from carbonlens.accounting.hourly_matching import load_weighted_rate
 from carbonlens.accounting.market_based import RATE, Blend, market_based
 from carbonlens.accounting.propagation import through
 from carbonlens.accounting.scopes import SCOPE_2, place_of
-from carbonlens.accounting.site_energy import SiteTerms
+from carbonlens.accounting.site_energy import Share, SiteTerms
+from carbonlens.accounting.standing import Standing
+from carbonlens.accounting.statement_lines import key_of
 from carbonlens.domain.certificate import Certificate
-from carbonlens.domain.estimate import Estimate
+from carbonlens.domain.estimate import Estimate, add, unknown
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.site import Site
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +49,39 @@ class MarketRates(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
 
 
+def loads_of(found: Sequence[Share], meters: Mapping[str, Standing], prefix: str) -> dict[str, Load]:
+    """Return the facility energy of each site: as meters counted it, else as runs recorded it.
+
+    Args:
+        found: What runs recorded.
+        meters: What stands for the sites that are metered.
+        prefix: ``statement.<period>``.
+    """
+    loads = {}
+    for site in sorted({s.site_id for s in found} | set(meters)):
+        if site in meters:
+            ids = (f"{prefix}.{key_of(site)}.metered.facility_kwh",)
+            loads[site] = Load(kwh=meters[site].facility_kwh, months=meters[site].months, figure_ids=ids)
+            continue
+        own = [s for s in found if s.site_id == site]
+        parts: dict[str, list[Estimate]] = {}
+        for share in own:
+            for month, kwh in share.months.items():
+                parts.setdefault(month, []).append(kwh)
+        keys = dict.fromkeys(key_of_share(s) for s in own)
+        loads[site] = Load(
+            kwh=add((s.energies.facility_kwh for s in own), "kWh"),
+            months={m: add(p, "kWh") for m, p in sorted(parts.items())},
+            figure_ids=tuple(f"{prefix}.{k}.facility_kwh" for k in keys),
+        )
+    return loads
+
+
+def key_of_share(share: Share) -> str:
+    """Return the key of the line that a share is a part of."""
+    return key_of(share.site_id) + (".at_least" if share.is_lower_bound else "")
+
+
 def market_rates(
     loads: Mapping[str, Load],
     terms: Mapping[str, SiteTerms],
@@ -63,13 +100,16 @@ def market_rates(
             facility kWh by site.
     """
     sites = [t.site for t in terms.values() if t.site is not None]
-    kwh = {name: load.kwh for name, load in loads.items()}
-    demands, findings = demands_of(sites, kwh, period=period, rests={}, prefix=f"statement.{period.name}")
+    demands, findings = _demands(loads, terms, sites, period)
     before: tuple[Demand, ...] = ()
     if earlier is not None:
         before, _ = demands_of(sites, earlier[1], period=earlier[0], rests={})
-    made = market_based((*before, *(_completed(d, loads, terms) for d in demands)), certificates)
-    blends = tuple(b for b in made.blends if b.demand.period.name == period.name)
+    made = market_based((*before, *demands), certificates)
+    by_market: dict[tuple[str, str], list[Blend]] = {}
+    for blend in made.blends:
+        if blend.demand.period.name == period.name:
+            by_market.setdefault((blend.demand.entity, blend.demand.market), []).append(blend)
+    blends = tuple(joined(held) for _, held in sorted(by_market.items()))
     rates: dict[str, Rate] = {}
     said = [*findings, *(made.findings if certificates else ()), *(f for b in blends for f in b.findings)]
     for name, load in loads.items():
@@ -80,6 +120,35 @@ def market_rates(
         if rate is not None:
             rates[name] = rate
     return MarketRates(rates=rates, blends=blends, findings=tuple(said))
+
+
+def _demands(
+    loads: Mapping[str, Load], terms: Mapping[str, SiteTerms], sites: Sequence[Site], period: Period
+) -> tuple[list[Demand], list[Finding]]:
+    """Return the demands of each calendar year of the loads, each with the months it has a load in."""
+    found: list[Demand] = []
+    said: list[Finding] = []
+    years = months_by_year(loaded_months(load.months for load in loads.values()), period)
+    for year in years:
+        held = loads if len(years) == 1 else {n: _of_year(load, year) for n, load in loads.items()}
+        kwh = {name: load.kwh for name, load in held.items()}
+        demands, findings = demands_of(sites, kwh, period=period, rests={}, prefix=f"statement.{period.name}")
+        found += [_completed(d, held, terms) for d in demands]
+        said += findings
+    # A year without any load of theirs takes from no instrument, unless there is no other.
+    loaded = {(d.entity, d.market) for d in found if d.kwh.value != 0}
+    kept = [d for d in found if d.kwh.value != 0 or (d.entity, d.market) not in loaded]
+    return kept, list(dict.fromkeys(said))
+
+
+def _of_year(load: Load, year: str) -> Load:
+    """Return what of a load lies in a calendar year; of one whose months are not told it is unknown."""
+    months = {m: kwh for m, kwh in load.months.items() if m.startswith(year)}
+    if not load.months:
+        kwh = load.kwh if load.kwh.value == 0 else unknown("kWh")
+    else:
+        kwh = add(months.values(), "kWh") if months else Estimate(value=0.0, unit="kWh")
+    return replace(load, kwh=kwh, months=months)
 
 
 def weighted_rate(rates: Mapping[str, Rate], load: Mapping[str, Estimate]) -> Rate | None:
@@ -134,7 +203,9 @@ def _completed(demand: Demand, loads: Mapping[str, Load], terms: Mapping[str, Si
         if site is not None and (site.entity, site.market) == (demand.entity, demand.market):
             names += [name] if _is_scope_2(terms[name]) else []
     ids = tuple(i for name in names for i in loads[name].figure_ids)
-    return replace(demand, rest=_rest(names, loads, terms), input_ids=ids)
+    months = loaded_months(loads[name].months for name in names) or demand.period.months
+    period = replace(demand.period, months=months)
+    return replace(demand, period=period, rest=_rest(names, loads, terms), input_ids=ids)
 
 
 def _of_blend(terms: SiteTerms, blends: Sequence[Blend]) -> Rate | None:

@@ -43,6 +43,7 @@ class Allocated(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         period: As it was asked for.
         is_draft: Whether the period is open.
+        label: ``DRAFT`` while it is, ``ADJUSTED`` where records came after its close, else empty.
         services: One a service and boundary, in order of name.
     """
 
@@ -51,6 +52,7 @@ class Allocated(msgspec.Struct, frozen=True, kw_only=True):
     ledger: str
     services: tuple[ServiceShares, ...]
     findings: tuple[Finding, ...] = ()
+    label: str = ""
 
 
 def allocate(
@@ -92,7 +94,7 @@ def allocation_of(
 ) -> Allocated:
     """Divide the services of an inventory that is read already; arguments as of ``allocate``."""
     from carbonlens.app.ledger_care import span_of
-    from carbonlens.ledger.closing import is_closed
+    from carbonlens.ledger.closing import label_of
 
     if len(period.strip()) >= _DAY_TEXT:
         raise UsageError(
@@ -105,6 +107,7 @@ def allocation_of(
     chosen = _choose(inventory.services, service)
     counted, of_meters = _metered(chosen, inventory, store, calendar, span, now_us)
     made: list[ServiceShares] = []
+    label = label_of(store.path, span_of(period, calendar))
     said = [*findings, *doubled, *of_meters]
     for one in sorted(chosen, key=lambda s: s.service_id):
         found, more = _with_meters(one, loads[one.service_id], counted.get(one.service_id, {}))
@@ -114,7 +117,8 @@ def allocation_of(
             said.append(_no_energy(one, period))
     return Allocated(
         period=period,
-        is_draft=not is_closed(store.path, span_of(period, calendar)),
+        is_draft=label == "DRAFT",
+        label=label,
         ledger=store.shown,
         services=tuple(made),
         findings=tuple(dict.fromkeys((*said, *(f for s in made for f in s.findings)))),

@@ -9,14 +9,16 @@ from typing import Final, Literal
 
 import msgspec
 
+from carbonlens.accounting.allocation_nesting import counting
 from carbonlens.accounting.charge_joining import Consumer, Joined, join
-from carbonlens.accounting.charges import FIELDS, checked, invoices
+from carbonlens.accounting.charges import FIELDS, by_currency, check_invoices, checked, invoices, of_period
 from carbonlens.accounting.focus_identity import is_covering
 from carbonlens.app.importing_charges import CostTotals, cost_totals
 from carbonlens.app.inventory import calendar_of, load_inventory
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.inventory import Inventory
 from carbonlens.domain.money import Money
 from carbonlens.domain.pricing import CostKind
 from carbonlens.domain.run import Run
@@ -46,6 +48,9 @@ class RunCharges(msgspec.Struct, frozen=True, kw_only=True):
         joined: Each charge's parts.
         runs: The runs that carry a part, by id.
         invoices: Billed cost by invoice and currency.
+        savings: List less effective cost by currency; ``None`` where a line states one of them not.
+        charges: The lines of bills that are shared.
+        weights: By what they are shared.
     """
 
     period: str | None
@@ -55,7 +60,10 @@ class RunCharges(msgspec.Struct, frozen=True, kw_only=True):
     joined: Joined
     runs: dict[str, Run]
     invoices: dict[tuple[str, str], Money]
+    savings: dict[str, Money | None]
     findings: tuple[Finding, ...]
+    charges: tuple[Charge, ...] = ()
+    weights: Weights = "time"
 
 
 def charges_of_runs(
@@ -68,7 +76,7 @@ def charges_of_runs(
 ) -> RunCharges:
     """Share the bills of a period over the runs that match them.
 
-    A charge is of the period in which it starts.
+    A charge is of the period in which it starts; billed cost of its billing period, where stated.
 
     Args:
         ledger: Found as the command line finds it when ``None``.
@@ -87,12 +95,14 @@ def charges_of_runs(
         raise UsageError(f"no kind of cost {kind!r}", where="--kind", mend=f"give one of {', '.join(KINDS)}")
     held = load_inventory(inventory).inventory
     with open_ledger(ledger) as store:
-        charges, findings = store.rows(CHARGES)
+        every, findings = store.rows(CHARGES)
         runs, broken = current(store.view().runs)
+    charges = every
     if period is not None:
-        hours = calendar_of(held.terms).period(period)
+        calendar = calendar_of(held.terms)
+        hours = calendar.period(period)
         first, end = hours.first_hour * US_PER_HOUR, hours.end_hour * US_PER_HOUR
-        charges = [c for c in charges if first <= c.start_us < end]
+        charges = of_period(every, KINDS[kind], first, end, calendar.dates(period))
     if not charges:
         raise SelectionError(
             "no charge" + (f" starts in {period}" if period else " is in the ledger"),
@@ -109,12 +119,36 @@ def charges_of_runs(
         joined=joined,
         runs={r.run_id: r for r in runs if r.run_id in names},
         invoices=invoices(charges),
-        findings=(*findings, *broken, *checked(charges), *joined.findings, *_undated(runs)),
+        charges=tuple(charges),
+        weights=weights,
+        savings={currency: sums.savings for currency, sums in by_currency(charges).items()},
+        findings=(
+            *(*findings, *broken, *checked(charges)),
+            *invoice_findings(held, every, None if period is None else charges),
+            *(*joined.findings, *_undated(runs)),
+        ),
     )
 
 
+def invoice_findings(
+    inventory: Inventory, charges: Sequence[Charge], of: Iterable[Charge] | None = None
+) -> tuple[Finding, ...]:
+    """Return a Finding for each invoice whose lines do not sum to what its paper asks for.
+
+    Args:
+        inventory: With the invoices.
+        charges: All lines of bills: those of an invoice may be of several periods.
+        of: Lines whose invoices are asked about; all invoices when ``None``.
+    """
+    names = None if of is None else {c.invoice_id for c in of}
+    asked = (i for i in inventory.invoices if names is None or i.invoice_id in names)
+    return check_invoices(charges, {i.invoice_id: i.amount for i in asked})
+
+
 def consumers(runs: Iterable[Run], sites: Sequence[Site] = (), *, by_energy: bool = False) -> list[Consumer]:
-    """Return runs as bills may know them; parts of other runs, and runs without times, are left out.
+    """Return runs as bills may know them; those without times are left out.
+
+    Of a run that lies in others there is what counts beside them, if anything.
 
     Args:
         runs: Of the ledger.
@@ -122,25 +156,27 @@ def consumers(runs: Iterable[Run], sites: Sequence[Site] = (), *, by_energy: boo
         by_energy: Whether a run's weight is its energy in joules.
     """
     every = list(runs)
-    names = {r.run_id for r in every}
+    own = counting(every)
     regions = {s.site_id: s.region for s in sites}
-    return [
-        Consumer(
-            run_id=r.run_id,
-            start_us=r.start_us,
-            end_us=r.end_us,
-            resources=tuple(r.tags[name] for name in RESOURCE_TAGS if name in r.tags),
-            tags={**_labels(r), **r.tags},
-            site=r.site,
-            region=r.tags.get("region") or regions.get(r.site or ""),
-            weight=_joules(r) if by_energy else None,
+    found = []
+    for run in every:
+        parts = [p for p in own[run.run_id] if p.start_us is not None and p.end_us is not None]
+        span = [t for p in parts for t in (p.start_us, p.end_us) if t is not None]
+        if not span or max(span) <= min(span):
+            continue
+        found.append(
+            Consumer(
+                run_id=run.run_id,
+                start_us=min(span),
+                end_us=max(span),
+                resources=tuple(run.tags[name] for name in RESOURCE_TAGS if name in run.tags),
+                tags={**_labels(run), **run.tags},
+                site=run.site,
+                region=run.tags.get("region") or regions.get(run.site or ""),
+                weight=_joules(parts) if by_energy else None,
+            )
         )
-        for r in every
-        if r.parent_run_id not in names
-        and r.start_us is not None
-        and r.end_us is not None
-        and r.end_us > r.start_us
-    ]
+    return found
 
 
 def _labels(run: Run) -> dict[str, str]:
@@ -153,9 +189,9 @@ def _labels(run: Run) -> dict[str, str]:
     return {name: value for name, value in labels if value is not None}
 
 
-def _joules(run: Run) -> Decimal | None:
-    """Return the run's energy; ``None`` where a part of it is unknown."""
-    energies = [r.energy_j for r in run.energy]
+def _joules(parts: Iterable[Run]) -> Decimal | None:
+    """Return the energy of parts of a run; ``None`` where some of it is unknown."""
+    energies = [r.energy_j for part in parts for r in part.energy]
     known = [e for e in energies if e is not None]
     return sum(known, Decimal(0)) if known and len(known) == len(energies) else None
 

@@ -18,6 +18,7 @@ from carbonlens.app.doctor_probes import Look, look
 from carbonlens.domain.sources import Sources
 from carbonlens.inventory.sources_file import find
 from carbonlens.ledger.location import locate
+from carbonlens.metering.allowance import allowance
 from carbonlens.metering.cpu_families import curve_for, this_processor
 from carbonlens.metering.devices.visibility import HIP, ROCM, VARIABLES
 from carbonlens.metering.sensors.discovery import HERE, REPLAY, Place, calibrations_of, head_of
@@ -76,6 +77,7 @@ def _machine(seen: Look, place: Place) -> Machine:
         visibility={name: place.variables[name] for name in shown if name in place.variables},
         gpus_present=None if seen.nvidia is None else seen.nvidia.present,
         gpus_used=None if seen.nvidia is None else len(seen.nvidia.gpus),
+        allowance=allowance(place.root),
     )
 
 

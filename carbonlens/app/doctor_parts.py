@@ -13,6 +13,7 @@ from carbonlens.metering.control_group import this_group
 from carbonlens.metering.cpu_device import package_threads
 from carbonlens.metering.cpu_families import this_processor
 from carbonlens.metering.sensors import Channel, SensorInfo
+from carbonlens.reporting.allowance import cpu_words, memory_words
 from carbonlens.reporting.doctor import Machine, Missing, Part, SourceView
 from carbonlens.signals.cpu_model import CpuCurve
 
@@ -65,7 +66,7 @@ def parts_of(found: Look, root: Path, machine: Machine) -> tuple[Part, ...]:
     at_device = _adds_devices(s.info for s in used if s.info is not None)
     return (
         _cpu(found, used, machine, root, at_device=at_device),
-        _ram(found, used, at_device=at_device),
+        _ram(found, used, machine, at_device=at_device),
         *_gpus(found, used),
         *_others(found, used, "npu", "NPU"),
         *_others(found, used, "module", "module"),
@@ -178,6 +179,8 @@ def _cpu(found: Look, used: Sequence[Seen], machine: Machine, root: Path, *, at_
     said = [model.probe.reason] if model is not None and model.probe is not None else []
     if model is not None and this_group(root) is not None:
         said.append(_CHECKED)
+    allowed = cpu_words(machine.allowance)
+    said += [] if allowed is None else [f"the work may use {allowed}"]
     said += [f"{s.name}: {device} {why}" for s in used for device, why in s.still.items()]
     note = "; ".join(filter(None, said)) or None
     mend = _first_mend(missing) or (model.probe.mend if model is not None and model.probe else None)
@@ -204,7 +207,7 @@ def _better_curve(curve: CpuCurve, machine: Machine, root: Path, *, has_meter: b
     return "read the plug's watts, idle and busy: carbonlens calibrate cpu --idle-w W --full-w W"
 
 
-def _ram(found: Look, used: Sequence[Seen], *, at_device: bool) -> Part:
+def _ram(found: Look, used: Sequence[Seen], machine: Machine, *, at_device: bool) -> Part:
     views = [v for s, c in _sources(used, "ram") if (v := _view(s, c)) is not None]
     missing = _missing(found, "ram", views)
     if any(s.name == "rapl" for s in used) and not any(v.sensor == "rapl" for v in views):
@@ -213,6 +216,10 @@ def _ram(found: Look, used: Sequence[Seen], *, at_device: bool) -> Part:
     if not views and not at_device and any(s.name == "cpu_model" for s in used):
         note = "in the CPU figure, which is a whole server's"
         missing = ()
+    allowed = memory_words(machine.allowance)
+    if allowed is not None:
+        held = f"the work may hold {allowed}"
+        note = f"{note}; {held}" if note else held if views else f"not measured; {held}"
     return _part("ram", "RAM", views, missing, note=note, mend=_first_mend(missing))
 
 

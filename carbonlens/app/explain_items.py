@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.accounting.factor_choice import DEFAULT_GRID_U_RELATIVE, relative_sigma
 from carbonlens.accounting.propagation import stated
 from carbonlens.domain.certificate import Certificate
+from carbonlens.domain.charge import Charge
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.factor_row import FactorRow
 from carbonlens.domain.meter_reading import MeterReading
@@ -16,14 +19,13 @@ from carbonlens.domain.units import US_PER_S
 from carbonlens.reporting.explanation import Item
 
 
-def factor_item(row: FactorRow, place: str | None = None) -> Item:
+def factor_item(row: FactorRow, place: str) -> Item:
     """Return a factor row.
 
     Args:
         row: The row.
-        place: File and line of a row of the user's; ``None`` for a bundled one.
+        place: File and line it was read from.
     """
-    where = "bundled" if place is None else place.rpartition("/")[2]
     counts = ", ".join(w for w in (row.method, row.averaging, row.span, row.flow) if w)
     is_grid = row.kind in ("grid", "upstream", "transmission")
     sigma = relative_sigma(row, DEFAULT_GRID_U_RELATIVE) if is_grid else row.u_relative
@@ -34,14 +36,35 @@ def factor_item(row: FactorRow, place: str | None = None) -> Item:
         estimate=stated(float(row.value), sigma, row.factor_id, row.unit),
         details=(
             f"source: {row.source}, {row.vintage}; licence {row.licence}",
-            f"address: {row.address}",
-            f"row: {where}, sha256 {row.sha256[:12]}",
+            f"address: {row.address}" + (f"; version {row.version}" if row.version else ""),
+            f"row: {place}, sha256 {row.sha256[:12]}",
         ),
     )
 
 
-def price_item(row: PriceRow) -> Item:
-    """Return a price."""
+def blended_factor_item(name: str, of: tuple[str, ...]) -> Item:
+    """Return a factor that weighs rows of several months by the energy of each.
+
+    Args:
+        name: Ids of the rows, as ``statement_market.weighted_rate`` joins them.
+        of: The same apart.
+    """
+    return Item(
+        item_id=name,
+        kind="factor",
+        title=f"{counted(len(of), 'factor')} of months, weighted by the electricity of each month",
+        formula="rate = sum of kWh x factor / sum of kWh",
+        inputs=of,
+    )
+
+
+def price_item(row: PriceRow, place: str) -> Item:
+    """Return a price.
+
+    Args:
+        row: The row.
+        place: File and line it was read from.
+    """
     unit = f"{row.amount.currency}/{row.per}"
     until = f" to {row.valid_to}" if row.valid_to else ""
     return Item(
@@ -49,12 +72,17 @@ def price_item(row: PriceRow) -> Item:
         kind="price",
         title=f"{row.cost_kind} price of {row.subject}, from {row.valid_from}{until}",
         estimate=stated(float(row.amount.amount), row.u_relative, row.price_id, unit),
-        details=(f"source: {row.source}; read on {row.read_on}", f"address: {row.address}"),
+        details=(f"source: {row.source}; read on {row.read_on}", f"address: {row.address}", f"row: {place}"),
     )
 
 
-def certificate_item(row: Certificate) -> Item:
-    """Return a certificate, with what makes it count or not."""
+def certificate_item(row: Certificate, place: str) -> Item:
+    """Return a certificate, with what makes it count or not.
+
+    Args:
+        row: The certificate.
+        place: File and line it was read from, as a line of text.
+    """
     unmet = f"criteria not met: {', '.join(row.unmet)}" if row.unmet else "all eight criteria met"
     covers = "all that was delivered" if row.energy_mwh is None else f"{row.energy_mwh:f} MWh"
     retired = f"; retired {row.retired}" if row.retired else "; not retired"
@@ -65,8 +93,26 @@ def certificate_item(row: Certificate) -> Item:
         estimate=stated(float(row.value_kg_per_kwh), row.u_relative, row.certificate_id, "kg/kWh"),
         details=(
             f"{unmet}{retired if row.kind == 'certificate' else ''}",
-            f"file: {row.source or 'not stated'}",
+            f"evidence: {row.evidence or 'not stated'}",
+            place,
         ),
+    )
+
+
+def charge_item(row: Charge) -> Item:
+    """Return one line of a bill."""
+    cost = row.effective if row.effective is not None else row.billed
+    kind = "effective" if row.effective is not None else "billed"
+    value = None if cost is None else float(cost.amount)
+    words = [w for w in (row.category, row.service, row.sku, row.resource_id) if w]
+    return Item(
+        item_id=row.charge_id,
+        kind="charge",
+        title=f"line of a bill, {_span(row.start_us, row.end_us)}: {', '.join(words) or 'not described'}",
+        estimate=Estimate(
+            value=value, unit=NO_CURRENCY if cost is None else cost.currency, signed=(value or 0) < 0
+        ),
+        details=(f"{kind} cost; invoice {row.invoice_id or 'not stated'}", _where(row.origin)),
     )
 
 
@@ -131,7 +177,7 @@ def _where(origin: Origin | None) -> str:
     if origin is None:
         return "origin not recorded"
     if origin.source_file is None:
-        return f"journal of {origin.instrument}"
+        return f"measured and recorded by {origin.instrument}"
     line = f":{origin.source_line}" if origin.source_line else ""
     sha = f", sha256 {origin.source_sha256[:12]}" if origin.source_sha256 else ""
     return f"file {origin.source_file}{line}{sha}, by {origin.instrument}"

@@ -13,9 +13,12 @@ import msgspec
 
 from carbonlens.accounting.cost import StatedCosts, stated_costs
 from carbonlens.app.importing_charges import ChargeKeeper, CostTotals, cost_totals
+from carbonlens.app.importing_readings import NAME as READINGS_FORMAT
+from carbonlens.app.importing_readings import ReadingKeeper, claims_readings
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.limits import MOST_HOURS, misfit, stands_in_one_hour
+from carbonlens.domain.meter_reading import MeterReading
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import J_PER_KWH
 from carbonlens.errors import InputFileError
@@ -35,6 +38,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
         energy_kwh: Energy as the sources state it, at their own boundary.
         emissions_reported_kg: The sources' own emissions, kept as evidence.
         charges: Lines of bills.
+        readings: Spans that meters counted.
         cost: Of the bills, by currency; ``None`` without a bill.
         cost_stated: What runs themselves say they cost, by currency: of those that say it.
     """
@@ -46,6 +50,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     emissions_reported_kg: float | None = None
     duration_s: float | None = None
     charges: int = 0
+    readings: int = 0
     cost: dict[str, CostTotals] | None = None
     cost_stated: dict[str, Decimal] | None = None
 
@@ -133,6 +138,7 @@ class _Session:
         self.rejected = 0
         self._known = {(r.study, r.run_id): r for r in store.view().runs}
         self._charges = ChargeKeeper(store, tags, site)
+        self._readings = ReadingKeeper(store, site)
         self._now_us = time.time_ns() // 1000
 
     def take(self, file: Path, named: bool, readers: Sequence[Importer]) -> FileResult:
@@ -141,20 +147,21 @@ class _Session:
             return _refused(file, named, "is no regular file", "save it to a file first")
         try:
             with file.open("rb") as stream:
-                reader = claim(stream.read(HEAD_BYTES), readers)
+                head = stream.read(HEAD_BYTES)
+                reader = claim(head, readers)
+                metered = reader is None and claims_readings(head)
                 stream.seek(0)
                 # Only what is claimed is read whole: a folder may hold model weights.
-                sha = hashlib.file_digest(stream, "sha256").hexdigest() if reader else ""
+                sha = hashlib.file_digest(stream, "sha256").hexdigest() if reader or metered else ""
         except OSError as error:
             return _refused(file, named, f"cannot be read ({error.strerror or error})", "check the path")
+        if metered:
+            return self._take_readings(file, named, sha)
         if reader is None:
-            known = ", ".join(r.name for r in readers)
+            known = ", ".join([*(r.name for r in readers), READINGS_FORMAT])
             return _refused(file, named, f"is of no known format (known: {known})", _RUN_TABLE)
         if self._holds(sha, _label(reader)):
-            text = "the same content was imported before; counted once"
-            return _result(
-                file, named, reader.name, "duplicate", Totals(), (_finding("CL210", "info", text, file),)
-            )
+            return _duplicate(file, named, reader.name)
         try:
             extract = reader.read(file)
         except InputFileError as error:
@@ -188,6 +195,18 @@ class _Session:
         findings += [msgspec.structs.replace(f, file=str(file)) for f in _stated(fresh).findings]
         status = _status([*fresh, *charges], findings)
         return _result(file, named, reader.name, status, totals, tuple(findings))
+
+    def _take_readings(self, file: Path, named: bool, sha: str) -> FileResult:
+        if self._readings.holds_file(sha):
+            return _duplicate(file, named, READINGS_FORMAT)
+        self._now_us += 1
+        try:
+            fresh, rows, findings = self._readings.keep(file, sha256=sha, now_us=self._now_us)
+        except InputFileError as error:
+            return _refused(file, named, error.what, error.mend, READINGS_FORMAT)
+        self.rows += rows
+        totals = Totals(rows=rows, readings=len(fresh))
+        return _result(file, named, READINGS_FORMAT, _status(fresh, findings), totals, findings)
 
     def _holds(self, sha: str, importer: str) -> bool:
         return self.store.batch_file(sha, importer).exists() or self._charges.holds_file(sha, importer)
@@ -227,7 +246,8 @@ class _Session:
         return msgspec.structs.replace(run, tags=tags, site=run.site or self.site, origin=origin)
 
     def totals(self) -> Totals:
-        return totals_of(self.new, self.rows, self.rejected, self._charges.new)
+        found = totals_of(self.new, self.rows, self.rejected, self._charges.new)
+        return msgspec.structs.replace(found, readings=len(self._readings.new))
 
 
 def _hidden(file: Path, folder: Path) -> bool:
@@ -239,7 +259,12 @@ def _untagged(run: Run) -> Run:
     return msgspec.structs.replace(run, tags={}, site=None)
 
 
-def _status(fresh: Sequence[Run | Charge], findings: Sequence[Finding]) -> FileStatus:
+def _duplicate(file: Path, named: bool, name: str) -> FileResult:
+    text = "the same content was imported before; counted once"
+    return _result(file, named, name, "duplicate", Totals(), (_finding("CL210", "info", text, file),))
+
+
+def _status(fresh: Sequence[Run | Charge | MeterReading], findings: Sequence[Finding]) -> FileStatus:
     """Return what became of a file that could be read."""
     if fresh:
         return "imported"

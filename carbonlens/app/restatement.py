@@ -24,6 +24,7 @@ from carbonlens.accounting.restatement import (
 from carbonlens.app.factors import rows_of
 from carbonlens.app.inventory import calendar_of, load_inventory
 from carbonlens.app.ledger_care import pseudonym, span_of
+from carbonlens.app.metered_adjustments import metered_adjustments, names_of_activity
 from carbonlens.app.statement import make_statement
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.figure import Figure
@@ -269,7 +270,7 @@ def prior_periods(
     """Return what records that came after a close change in closed periods, each with where it was found.
 
     Args:
-        inventory: The inventory folder, whose time zone names the present month.
+        inventory: The inventory folder, with its meters; its time zone names the present month.
         ledger: The ledger's folder.
         now_us: The present, UTC microseconds; by the clock when ``None``.
 
@@ -281,7 +282,8 @@ def prior_periods(
     from carbonlens.app.compare import require_analysis
 
     require_analysis()
-    calendar = calendar_of(load_inventory(inventory).inventory.terms)
+    declared = load_inventory(inventory).inventory
+    calendar = calendar_of(declared.terms)
     month = _month(time.time_ns() // 1000 if now_us is None else now_us, calendar)
     with open_ledger(ledger) as store:
         if not store.exists:
@@ -291,10 +293,13 @@ def prior_periods(
             raise MissingExtraError("analysis", "duckdb")
         late = adjustments(store.path, held, chain)
         _refuse_damaged(chain, {a.period for a in late})
+        others = names_of_activity(store) if late else frozenset()
         lines: list[PriorPeriod] = []
         for name in sorted({a.period for a in late}):
             found = [(a.name, a.taken_up or month) for a in late if a.period == name]
-            lines += _lines(store.path, chain.closes[name], found)
+            of_runs = [one for one in found if one[0] not in others]
+            lines += _lines(store.path, chain.closes[name], of_runs) if of_runs else ()
+            lines += metered_adjustments(store, declared, chain.closes[name], found)
         return tuple(lines)
 
 

@@ -11,27 +11,37 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from carbonlens.accounting import cost, demand, metered
-from carbonlens.accounting.boundaries import facility_energy
-from carbonlens.accounting.charges import FIELDS
-from carbonlens.accounting.cost import CostLine
+from carbonlens.accounting import demand, metered
+from carbonlens.accounting.blend_years import loaded_months
 from carbonlens.accounting.deliveries import Coverage
 from carbonlens.accounting.embodied import CapitalGoods, capital_goods
-from carbonlens.accounting.hardware_cost import hardware
-from carbonlens.accounting.metered import Metered
+from carbonlens.accounting.initiative_lines import in_effect
+from carbonlens.accounting.money_years import of_electricity
 from carbonlens.accounting.site_energy import SiteTerms, shares
+from carbonlens.accounting.standing import standing
 from carbonlens.accounting.statement import Given, Statement, statement
-from carbonlens.accounting.tariff import fixed_charges
 from carbonlens.app.deliveries import delivered
-from carbonlens.app.inventory import Kept, calendar_of, load_inventory
+from carbonlens.app.hourly_matching import Hourly, Source, hourly_of
+from carbonlens.app.inventory import Kept, calendar_of, changed_since, load_inventory
 from carbonlens.app.ledger_care import span_of
-from carbonlens.app.statement_hardware import Use, hardware_in_use, uses
+from carbonlens.app.statement_bills import Bills, bills_of
+from carbonlens.app.statement_cloud import instance_uses
+from carbonlens.app.statement_costs import (
+    CostPeriod,
+    bills_by_year,
+    other_lines,
+    power_of,
+    price_figures,
+    reporting_of,
+    to_date,
+    without_billed,
+)
+from carbonlens.app.statement_hardware import hardware_in_use, uses
 from carbonlens.app.statement_ledger import PeriodReading
 from carbonlens.app.statement_meters import meters_and_readings
 from carbonlens.app.statement_terms import leaves
-from carbonlens.domain.charge import Charge
 from carbonlens.domain.counting import counted
-from carbonlens.domain.estimate import Estimate, add, unknown
+from carbonlens.domain.estimate import Estimate, add
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
 from carbonlens.domain.meter_reading import MeterReading
@@ -44,7 +54,7 @@ from carbonlens.ledger.calendar import FIRST_HOUR, LAST_HOUR, Calendar, Period
 from carbonlens.ledger.opening import open_ledger
 from carbonlens.ledger.store import Ledger
 
-LABELS: Final = ("site", "team", "model")
+LABELS: Final = ("site", "team", "model", "zone")
 """What a statement may be split by, beside ``tag:NAME``."""
 
 
@@ -54,10 +64,14 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         period: Its hours.
         is_draft: Whether the period is open.
+        label: ``DRAFT`` while it is, ``ADJUSTED`` where records came after its close, else empty.
         factors_sha256: Hash of the factor set in force.
         inventory: Folder of the inventory; ``None`` where there is none.
+        snapshots: Its files as they were, by name the id under which ``ledger close`` keeps each.
+        inventory_sha256: Hash of all of them; ``None`` without an inventory.
         example: Whether that is an invented example.
         runs_of: Runs of each group that figures name as ``runs.<...>``, where they were asked for.
+        hourly: How clean electricity matches the load by the hour, where certificates state hours.
     """
 
     statement: Statement
@@ -66,8 +80,12 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     ledger: str
     factors_sha256: str
     inventory: str | None = None
+    snapshots: Mapping[str, str] = {}
+    inventory_sha256: str | None = None
     example: bool = False
     runs_of: Mapping[str, tuple[str, ...]] = {}
+    label: str = ""
+    hourly: Hourly = Hourly()
 
 
 class _Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,12 +102,26 @@ class _Question(msgspec.Struct, frozen=True, kw_only=True):
     months: tuple[str, ...]
     start: str
     end: str
+    embodied_source: str | None = None
     said: tuple[Finding, ...] = ()
+
+    @property
+    def span_us(self) -> tuple[int, int]:
+        """The period as instants, the end exclusive."""
+        return self.hours.first_hour * US_PER_HOUR, self.hours.end_hour * US_PER_HOUR
+
+    @property
+    def years_us(self) -> dict[int, tuple[int, int]]:
+        """Each calendar year within the period, as instants."""
+        first, end = self.span_us
+        years = sorted({int(month[:4]) for month in self.months})
+        new = [self.calendar.period(f"{y}-01").first_hour * US_PER_HOUR for y in (*years, years[-1] + 1)]
+        return {y: (max(first, new[i]), min(end, new[i + 1])) for i, y in enumerate(years)}
 
     @property
     def over_us(self) -> tuple[int, int]:
         """The part of the period that is over, as instants."""
-        first, end = self.hours.first_hour * US_PER_HOUR, self.hours.end_hour * US_PER_HOUR
+        first, end = self.span_us
         return first, min(end, max(self.present_us, first))
 
 
@@ -100,6 +132,7 @@ def make_statement(  # noqa: PLR0913 - each is a choice of the one who asks
     inventory: str | Path | None = None,
     factors: str | Path | FactorSet | None = None,
     ledger: str | Path | None = None,
+    embodied_source: str | None = None,
     listed: bool = False,
     now_us: int | None = None,
 ) -> Made:
@@ -108,20 +141,25 @@ def make_statement(  # noqa: PLR0913 - each is a choice of the one who asks
     Args:
         period: ``2026Q3``, ``2026-08`` or ``2026``, fiscal; the last quarter that holds runs
             when ``None``.
-        by: ``team``, ``model`` or ``tag:NAME`` for a line of each; sites always have theirs.
+        by: ``team``, ``model``, ``zone`` (as runs record it) or ``tag:NAME`` for a line of each;
+            sites always have theirs.
         inventory: The inventory folder; found as the command line finds it when ``None``.
         factors: The user's own factors, found likewise, or a whole set.
         ledger: The ledger's folder; found likewise.
+        embodied_source: Name of the one source of embodied figures to take; that of ``reporting.toml``
+            when ``None``, and without one all as a range.
         listed: Whether the runs are listed too, for ``explain``.
         now_us: The present, UTC microseconds; by the clock when ``None``.
 
     Raises:
-        SelectionError: If the ledger holds no run of the period, or ``by`` is no label.
+        SelectionError: If the ledger holds no run of the period and no meter covers it, ``by`` is no
+            label, or no hardware has a figure of ``embodied_source``.
         UsageError: If the period is none.
         ConfigError, InputFileError: If inventory or factors cannot be read.
         MissingExtraError: If the ``analysis`` extra is not installed.
     """
     from carbonlens.app.compare import require_analysis
+    from carbonlens.ledger.closing import label_of
 
     require_analysis()
     if by is not None and by not in LABELS and not (by.startswith("tag:") and by != "tag:"):
@@ -133,28 +171,51 @@ def make_statement(  # noqa: PLR0913 - each is a choice of the one who asks
         if not store.exists:
             raise SelectionError("the ledger is not there", where=store.shown, mend="check --ledger")
         asked = _question(store, kept, held, period, None if by == "site" else by, present)
+        asked = replace(asked, embodied_source=embodied_source or kept.inventory.terms.embodied_source)
+        whole, hourly = _with_hours(statement(_given(asked)), asked)
         return Made(
-            statement=statement(_given(asked)),
+            statement=whole,
+            hourly=hourly,
             period=asked.hours,
             is_draft=asked.is_open,
+            label=label_of(store.path, span_of(asked.hours.text, asked.calendar)),
             ledger=store.shown,
             factors_sha256=held.sha256,
             inventory=kept.folder,
+            snapshots=kept.snapshots,
+            inventory_sha256=kept.sha256,
             example=kept.inventory.terms.example,
             runs_of=_runs_of(asked) if listed else {},
         )
 
 
+def _with_hours(made: Statement, asked: _Question) -> tuple[Statement, Hourly]:
+    """Return a statement with the figures of its hourly matching, and that itself."""
+    hourly = hourly_of(
+        made,
+        Source(
+            store=asked.store,
+            inventory=asked.inventory,
+            factors=asked.factors,
+            hours=asked.hours,
+            over_us=asked.over_us,
+        ),
+    )
+    findings = tuple(dict.fromkeys((*made.findings, *hourly.findings)))
+    return replace(made, figures=(*made.figures, *hourly.figures), findings=findings), hourly
+
+
 def _question(
     store: Ledger, kept: Kept, factors: FactorSet, period: str | None, by: str | None, present_us: int
 ) -> _Question:
-    from carbonlens.ledger.closing import is_closed
+    from carbonlens.ledger.closing import inventories_of, is_closed
 
     calendar = calendar_of(kept.inventory.terms)
     last_quarter, said = ("", ()) if period else _last_quarter(store, calendar)
     hours = calendar.period(period or last_quarter)
     first = calendar.rows(hours.first_hour, hours.first_hour + 1)[0].date
     last = _day(calendar.rows(hours.end_hour - 1, hours.end_hour)[0].date)
+    span = span_of(hours.text, calendar)
     return _Question(
         store=store,
         inventory=kept.inventory,
@@ -163,28 +224,43 @@ def _question(
         hours=hours,
         by=by,
         present_us=present_us,
-        is_open=not is_closed(store.path, span_of(hours.text, calendar)),
+        is_open=not is_closed(store.path, span),
         months=_months(_day(first), last),
         start=_day(first).isoformat(),
         end=(last + timedelta(days=1)).isoformat(),
-        said=said,
+        said=(*said, *changed_since(inventories_of(store.path, span), kept)),
     )
 
 
 def _given(asked: _Question) -> Given:
     inventory, store = asked.inventory, asked.store
+    charges, of_charges = store.rows(CHARGES)
+    dates = (asked.start, asked.end)
+    bills = bills_of(store, inventory, charges, asked.span_us, asked.over_us, dates)
+    bills = bills_by_year(bills, charges, asked.years_us)
+    meters, readings, of_readings = meters_and_readings(store, inventory, charges)
+    counted_by_meters = metered.each_once(metered.metered(meters, readings, *asked.over_us))
     with store.query(asked.hours.text, asked.calendar) as view:
-        read = PeriodReading(view, inventory, asked.factors, asked.hours)
+        read = PeriodReading(view, inventory, asked.factors, asked.hours, {m.site for m in meters})
+        read.without_electricity(_undeclared_clouds(bills, read, inventory))
         activities, findings = read.activities()
-        if not activities:
+        if not activities and not counted_by_meters:
             raise _no_runs(store, asked)
         grouped = read.activities(asked.by)[0] if asked.by else ()
         used = uses(view, inventory)
+        instances = instance_uses(view, inventory, asked.span_us, bills.time)
     terms = {name: place.terms for name, place in read.places.items()}
-    charges, of_charges = store.rows(CHARGES)
-    meters, readings, of_readings = meters_and_readings(store, inventory, charges)
-    amortised, of_hardware = hardware_in_use(used, asked.factors, asked.start, asked.end)
-    said = (*asked.said, *asked.factors.findings, *inventory.findings, *findings, *read.findings)
+    period = CostPeriod(start=asked.start, end=asked.end, months=asked.months)
+    period, of_days = to_date(period, inventory, asked.calendar, asked.over_us)
+    amortised, of_hardware = hardware_in_use(
+        used, asked.factors, period.start, period.end, asked.embodied_source
+    )
+    stands = standing(counted_by_meters, activities, terms, asked.hours.text)
+    power, of_power = power_of(bills, stands, readings, read.prices, asked.over_us)
+    power = replace(power, by_year=of_electricity(activities, counted_by_meters))
+    lines = other_lines(inventory, bills, instances, used, period)
+    of_prices = without_billed(read.findings, power)
+    said = (*asked.said, *asked.factors.findings, *inventory.findings, *findings, *of_prices, *of_days)
     return Given(
         period=demand.Period(name=asked.hours.text, months=asked.months, is_open=asked.is_open),
         entity=inventory.terms.entity,
@@ -192,16 +268,21 @@ def _given(asked: _Question) -> Given:
         activities=activities,
         grouped=grouped,
         terms=terms,
-        metered=metered.metered(meters, readings, *asked.over_us),
+        metered=counted_by_meters,
         certificates=inventory.certificates,
         earlier=_earlier(asked, terms, meters, readings),
         price_ids={name: prices.ids for name, prices in read.prices.items()},
         capital=_capital(asked),
         amortised=amortised,
-        cost_lines=_cost_lines(asked, charges, used),
+        power=power,
+        cost_lines=lines,
+        reporting=reporting_of(inventory, period),
         coverage=_coverage(asked),
-        leaves=(*leaves(read.places.values()), *read.figures),
-        findings=tuple(dict.fromkeys((*said, *of_charges, *of_readings, *of_hardware))),
+        initiatives=in_effect(inventory.initiatives, asked.start, asked.end),
+        leaves=(*leaves(read.places.values()), *read.figures, *price_figures(lines, inventory)),
+        findings=tuple(
+            dict.fromkeys((*said, *of_charges, *of_readings, *of_hardware, *bills.findings, *of_power))
+        ),
     )
 
 
@@ -216,33 +297,18 @@ def _capital(asked: _Question) -> CapitalGoods | None:
     assets = asked.inventory.assets
     if not assets:
         return None
-    return capital_goods(assets, asked.factors.rows, start=asked.start, end=asked.end)
+    return capital_goods(
+        assets, asked.factors.rows, start=asked.start, end=asked.end, source=asked.embodied_source
+    )
 
 
-def _cost_lines(asked: _Question, charges: Sequence[Charge], used: Sequence[Use]) -> tuple[CostLine, ...]:
-    """Return fixed charges, own hardware, and the effective cost of bills that start in the period."""
-    inventory = asked.inventory
-    lines = [
-        cost.electricity_fixed(tariff, float(months))
-        for site in sorted({t.site for t in inventory.tariffs})
-        for tariff, months in fixed_charges(inventory.tariffs, site, asked.months)
-    ]
-    for use in used:
-        asset = use.asset
-        if asset.cost is not None and asset.purchased < asked.end and (asset.retired or "9") >= asked.start:
-            lines += _hardware(use, asked)
-    first, end = asked.hours.first_hour * US_PER_HOUR, asked.hours.end_hour * US_PER_HOUR
-    held = [c for c in charges if first <= c.start_us < end]
-    kind: Final = "effective" if any(getattr(c, FIELDS["effective"]) for c in held) else "billed"
-    return (*lines, *cost.cloud(held, kind))
+def _undeclared_clouds(bills: Bills, read: PeriodReading, inventory: Inventory) -> frozenset[str]:
+    """Return places that the inventory does not declare and whose runs carry bills.
 
-
-def _hardware(use: Use, asked: _Question) -> tuple[CostLine, ...]:
-    """Return the cost of an asset; per hour of use it is unknown where no run names the asset."""
-    lines = hardware(use.asset, start=asked.start, end=asked.end, used_hours=use.hours or 0.0)
-    if use.hours is not None or use.asset.used_hours is None:
-        return lines
-    return tuple(replace(x, amount=unknown(x.currency)) if x.name == "hardware" else x for x in lines)
+    What is billed there by the hour holds its electricity, as at a cloud.
+    """
+    known = {s.site_id for s in inventory.sites}
+    return frozenset(name for pair, name in read.sites.items() if pair in bills.places and name not in known)
 
 
 def _earlier(
@@ -260,22 +326,23 @@ def _earlier(
     from carbonlens.ledger.frames import View
 
     with View(asked.store.path, span) as view:
-        read = PeriodReading(view, asked.inventory, asked.factors, span)
+        read = PeriodReading(view, asked.inventory, asked.factors, span, terms)
         activities, _ = read.activities(priced=False)
-    held = {**{n: p.terms for n, p in read.places.items()}, **terms}
+    # Of their own months: what holds in the period never counts before it.
+    held = {n: p.terms for n, p in read.places.items()}
+    # By month, as statements of these months claimed it: metered months as they were metered.
     found = shares(activities, held, period=span.text)
     kwh = {
         site: add((s.energies.facility_kwh for s in found if s.site_id == site), "kWh")
         for site in {s.site_id for s in found}
     }
-    by_meter = metered.metered(meters, readings, begin * US_PER_HOUR, asked.hours.first_hour * US_PER_HOUR)
-    kwh |= {m.site_id: _facility(m, held[m.site_id]) for m in reversed(by_meter) if m.is_whole}
-    months = tuple(m for m in _months(date(int(year), 1, 1), date(int(year), 12, 31)) if m < asked.months[0])
+    over = begin * US_PER_HOUR, asked.hours.first_hour * US_PER_HOUR
+    by_meter = metered.each_once(metered.metered(meters, readings, *over))
+    stands = standing(by_meter, activities, held, span.text)
+    kwh |= {site: one.facility_kwh for site, one in stands.items()}
+    loads = (*(s.months for s in found), *(one.months for one in stands.values()))
+    months = loaded_months(loads) or (f"{year}-01",)
     return demand.Period(name=span.text, months=months), kwh
-
-
-def _facility(one: Metered, terms: SiteTerms) -> Estimate:
-    return facility_energy(one.energy, one.boundary, terms.overheads)[0]
 
 
 def _coverage(asked: _Question) -> Coverage | None:

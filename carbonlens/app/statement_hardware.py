@@ -2,57 +2,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from carbonlens.accounting.amortisation import Amortised, amortised
-from carbonlens.accounting.embodied import piece_of
+from carbonlens.accounting.asset_hours import AssetHours, Occupied, asset_hours
+from carbonlens.accounting.embodied import piece_by
+from carbonlens.accounting.embodied_range import sources_of
 from carbonlens.domain.asset import Asset
 from carbonlens.domain.estimate import unknown
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
-from carbonlens.domain.units import S_PER_HOUR
+from carbonlens.domain.units import US_PER_HOUR
+from carbonlens.errors import SelectionError
 from carbonlens.factors.store import FactorSet
+from carbonlens.ledger.calendar import Period
 
 if TYPE_CHECKING:
     from carbonlens.ledger.frames import View
+    from carbonlens.ledger.occupancy import Stay
+
+
+_DAY_US: Final = 24 * US_PER_HOUR
 
 
 class Use(msgspec.Struct, frozen=True, kw_only=True):
-    """Hours of use of one asset in a period; ``None`` where no run names it."""
+    """Hours of use of one asset in a period.
+
+    Attributes:
+        hours: Piece hours; ``None`` where no run is on it.
+        before: Piece hours before the period; ``None`` where they cannot be told.
+    """
 
     asset: Asset
     hours: float | None
+    before: float | None = None
+    findings: tuple[Finding, ...] = ()
 
 
-def uses(view: View, inventory: Inventory) -> tuple[Use, ...]:
-    """Return the hours in which runs used each asset.
-
-    A run uses an asset that names its host; an asset that names no device is used by runs of
-    its hardware at its site. An hour of a run is one piece hour.
+def uses(view: View, inventory: Inventory, hours: Period | None = None) -> tuple[Use, ...]:
+    """Return the hours for which runs used each asset in the period, and before it where that matters.
 
     Args:
         view: Of the period.
         inventory: With the assets.
+        hours: Where they begin, if the view is of no period.
     """
-    if not inventory.assets:
+    assets = inventory.assets
+    if not assets:
         return ()
-    import narwhals as nw
-
-    keys = ("host_id", "hardware", "site")
-    first = view.parts.filter(nw.col("is_first"), nw.col("parent_run_id").is_null())
-    rows = view.rows(first.group_by(*keys).agg(duration_s=nw.col("duration_s").sum()))
-    found = []
-    for asset in inventory.assets:
-        own = [row["duration_s"] for row in rows if _is_of(asset, row)]
-        hours = float(sum(own)) / S_PER_HOUR if own else None
-        found.append(Use(asset=asset, hours=hours))
-    return tuple(found)
+    found = _hours(view, assets)
+    aging = [a for a in assets if a.used_hours is not None]
+    before = _before(view, aging, hours or view.period) if aging else {}
+    return tuple(
+        Use(asset=a, hours=one.hours, before=before.get(a.asset_id), findings=one.findings)
+        for a, one in zip(assets, found, strict=True)
+    )
 
 
 def hardware_in_use(
-    held: tuple[Use, ...], factors: FactorSet, start: str, end: str
+    held: tuple[Use, ...], factors: FactorSet, start: str, end: str, source: str | None = None
 ) -> tuple[tuple[Amortised, ...], tuple[Finding, ...]]:
     """Return the amortised embodied emissions of hardware that is in use in a period.
 
@@ -61,14 +72,25 @@ def hardware_in_use(
         factors: With the embodied figures.
         start: First date of the period.
         end: Date after its last.
+        source: Of embodied figures, where one is chosen for all (``embodied.piece_by``).
+
+    Raises:
+        SelectionError: If no asset has a figure of that source.
     """
-    made, findings = [], []
+    if source is not None:
+        _check_source(source, [u.asset for u in held], factors)
+    made: list[Amortised] = []
+    findings: list[Finding] = []
     for use in held:
         asset = use.asset
         if asset.purchased >= end or (asset.retired is not None and asset.retired < start):
+            findings += [_not_there(asset, use.hours)] if use.hours else []
             continue
-        each = piece_of(asset, factors.rows)
-        one = amortised(asset, each, start=start, end=end, used_hours=use.hours or 0.0)
+        each = piece_by(asset, factors.rows, source)
+        one = amortised(
+            asset, each, start=start, end=end, used_hours=use.hours or 0.0, used_before=use.before
+        )
+        findings += use.findings
         if use.hours is None:
             findings.append(_unused(asset))
             if asset.used_hours is not None:
@@ -77,10 +99,105 @@ def hardware_in_use(
     return tuple(made), tuple(findings)
 
 
-def _is_of(asset: Asset, row: dict[str, Any]) -> bool:
-    if asset.devices:
-        return row["host_id"] in asset.devices
-    return (row["hardware"], row["site"]) == (asset.hardware, asset.site)
+def hours_on_nothing(view: View, inventory: Inventory) -> dict[str, float]:
+    """Return hours of runs that are on no asset, by the hardware that they state.
+
+    Args:
+        view: Of the period.
+        inventory: With the assets.
+    """
+    from carbonlens.ledger import occupancy
+
+    asking = [a for a in inventory.assets if a.devices or a.devices_each is not None]
+    plain = {(a.hardware, a.site) for a in inventory.assets if a not in asking}
+    left = {key: hours for key, hours in occupancy.hours_by_hardware(view).items() if key not in plain}
+    if left and asking:
+        left = {}
+        hosts = {d for a in asking for d in a.devices}
+        for stay in occupancy.stays(view, hosts, {""}):
+            one = _occupied(stay)
+            key = (stay.hardware, stay.site)
+            if key not in plain and all(asset_hours(a, (one,)).hours is None for a in asking):
+                left[key] = left.get(key, 0.0) + (stay.end_us - stay.start_us) / US_PER_HOUR
+    found: dict[str, float] = {}
+    for (hardware, _), hours in left.items():
+        name = hardware or "hardware that no run states"
+        found[name] = found.get(name, 0.0) + hours
+    return found
+
+
+def _hours(view: View, assets: tuple[Asset, ...]) -> list[AssetHours]:
+    """Return the hours of each asset: by what runs say of hosts and devices, where it asks for them."""
+    from carbonlens.ledger import occupancy
+
+    asking = [a for a in assets if a.devices or a.devices_each is not None]
+    times: tuple[Occupied, ...] = ()
+    if asking:
+        hosts = {d for a in asking for d in a.devices}
+        times = tuple(_occupied(s) for s in occupancy.stays(view, hosts, {a.site or "" for a in asking}))
+    plain = occupancy.hours_by_hardware(view) if len(asking) < len(assets) else {}
+    return [
+        asset_hours(a, times) if a in asking else AssetHours(hours=plain.get((a.hardware, a.site)))
+        for a in assets
+    ]
+
+
+def _before(view: View, assets: list[Asset], hours: Period | None) -> dict[str, float | None]:
+    """Return piece hours of each asset before the period, as the ledger and the assets state them."""
+    from carbonlens.ledger import occupancy
+    from carbonlens.ledger.frames import View as Opened
+
+    if hours is None:
+        return {}
+    with Opened(view.ledger, Period(0, hours.first_hour, "before the period")) as earlier:
+        found = _hours(earlier, tuple(assets))
+        begin = occupancy.first_start_us(earlier)
+    begin_us = hours.first_hour * US_PER_HOUR if begin is None else begin
+    return {a.asset_id: _sum_before(a, one.hours, begin_us) for a, one in zip(assets, found, strict=True)}
+
+
+def _sum_before(asset: Asset, recorded: float | None, begin_us: int) -> float | None:
+    """Return hours before a period; unknown for hardware that is older than the ledger and tells none."""
+    stated = asset.hours_before
+    if stated is None and _day_us(asset.purchased) >= begin_us // _DAY_US * _DAY_US:
+        stated = 0.0
+    return None if stated is None else stated + (recorded or 0.0)
+
+
+def _day_us(day: str) -> int:
+    return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) * 1_000_000
+
+
+def _occupied(stay: Stay) -> Occupied:
+    return Occupied(
+        run="/".join(stay.run),
+        hosts=tuple(h for h in (stay.host_id, stay.machine_id) if h is not None),
+        hardware=stay.hardware,
+        site=stay.site,
+        devices=stay.devices,
+        start_us=stay.start_us,
+        end_us=stay.end_us,
+    )
+
+
+def _check_source(source: str, assets: list[Asset], factors: FactorSet) -> None:
+    known = sorted({s for a in assets for s in sources_of(factors.rows, a.hardware)})
+    if source not in known:
+        named = f"choose one of {', '.join(known)}" if known else "no factor of any asset's hardware is known"
+        raise SelectionError(f"no source {source!r} of the assets' embodied emissions", mend=named)
+
+
+def _not_there(asset: Asset, hours: float) -> Finding:
+    when = f"was bought on {asset.purchased}"
+    when += "" if asset.retired is None else f" and retired on {asset.retired}"
+    return Finding(
+        code="CL382",
+        severity="warning",
+        message=f"{hours:g} h of use of asset {asset.asset_id} lie outside its time: it {when}; what they "
+        "carry of embodied emissions is unknown",
+        mend="correct its dates in assets.csv, or state the hardware that the runs were on",
+        subject=asset.asset_id,
+    )
 
 
 def _unused(asset: Asset) -> Finding:
@@ -89,7 +206,8 @@ def _unused(asset: Asset) -> Finding:
     return Finding(
         code="CL485",
         severity="warning" if unknown_use else "info",
-        message=f"no run of the period names a host or the hardware of asset {asset.asset_id}: {rest}",
-        mend="state in assets.csv the hosts on which it stands, as runs name them",
+        message=f"no run of the period names a host, a device or the hardware of asset {asset.asset_id}: "
+        f"{rest}",
+        mend="state in assets.csv the hosts or devices, as runs name them",
         subject=asset.asset_id,
     )

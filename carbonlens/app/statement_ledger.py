@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,7 +49,14 @@ class PeriodReading:
         prices: Prices of electricity by site.
     """
 
-    def __init__(self, view: View, inventory: Inventory, factors: FactorSet, hours: Period) -> None:
+    def __init__(
+        self,
+        view: View,
+        inventory: Inventory,
+        factors: FactorSet,
+        hours: Period,
+        metered: Collection[str] = (),
+    ) -> None:
         """Find the places that the runs name.
 
         Args:
@@ -57,6 +64,7 @@ class PeriodReading:
             inventory: Which declares sites and tariffs.
             factors: The rows in force.
             hours: The period.
+            metered: Sites with energy of their own, where perhaps no run names them.
         """
         from carbonlens.ledger import queries
         from carbonlens.ledger.rate_arrays import placed
@@ -68,8 +76,7 @@ class PeriodReading:
         pairs = sorted((row["site"], row["zone"]) for row in rows)
         self.sites, zones = sites_of(pairs, inventory)
         months, coarse = months_of(hours), without_hours(factors)
-        # Metered sites have energy where no run names them.
-        names = [*zones, *sorted({m.site for m in inventory.meters} - set(zones))]
+        names = [*zones, *sorted({*metered, *(m.site for m in inventory.meters)} - set(zones))]
         self.places: dict[str, PlaceTerms] = {
             name: place_terms(name, zones.get(name, ()), inventory, factors, coarse, months) for name in names
         }
@@ -78,6 +85,14 @@ class PeriodReading:
             for name, place in self.places.items()
         }
         self._rates: dict[Name, Rates | None] = {}
+
+    def without_electricity(self, sites: Iterable[str]) -> None:
+        """Leave electricity unpriced at sites where something else holds it; before any sum is taken.
+
+        Args:
+            sites: Their names.
+        """
+        self.prices |= {name: PricedHours(is_in_cloud=True) for name in sites if name in self.prices}
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -92,20 +107,20 @@ class PeriodReading:
     def activities(
         self, label: str | None = None, *, priced: bool = True
     ) -> tuple[tuple[Activity, ...], tuple[Finding, ...]]:
-        """Return the energy by site, month and boundary, or by a label, site and boundary.
+        """Return the energy by site, month and boundary, split by a label where one is given.
 
         Args:
-            label: A label of the queries, or ``tag:NAME``; months are not told apart then.
+            label: A label of the queries, or ``tag:NAME``.
             priced: False for the energy alone.
         """
         from carbonlens.ledger import accounts, queries
 
-        by = ["site", "zone", "month_utc" if label is None else label]
+        by = list(dict.fromkeys(["site", "zone", "month_utc", *([label] if label else [])]))
         parts = queries.labelled(self._parts, by)
         names: tuple[Name, ...] = ("emissions", "cost") if priced else ()
         rates = [rate for rate in map(self._rate, names) if rate is not None]
         account = accounts.account_of(self._view, parts, by, rates)
-        found = tuple(self._activity(total, by[2], label) for total in account.totals)
+        found = tuple(self._activity(total, label) for total in account.totals)
         return found, tuple(f for f in account.findings if f.code != _UNRATED)
 
     def runs(self, label: str | None = None) -> dict[str, tuple[str, ...]]:
@@ -116,24 +131,27 @@ class PeriodReading:
         """
         from carbonlens.ledger import queries
 
-        keys = ["site", "zone", "boundary", *([label] if label else []), "run_id"]
+        keys = list(dict.fromkeys(["site", "zone", "boundary", *([label] if label else []), "run_id"]))
         parts = queries.labelled(self._parts, [label] if label else [])
         found: dict[str, list[str]] = {}
         for row in self._view.rows(parts.select(*keys).unique().sort("run_id")):
-            value = "" if label is None else f".{label}.{'(none)' if row[label] is None else row[label]}"
+            value = (
+                "" if label is None else f".{label}.{'(none)' if row[label] in (None, '') else row[label]}"
+            )
             site = self.sites[str(row["site"]), str(row["zone"])]
             name = f"runs.{self._hours.text}{value}.{site}.{row['boundary'] or UNSTATED}"
             found.setdefault(name, []).append(row["run_id"])
         return {name: tuple(held) for name, held in found.items()}
 
-    def _activity(self, total: Total, third: str, label: str | None) -> Activity:
+    def _activity(self, total: Total, label: str | None) -> Activity:
         group = total.group
         value = total.energy.estimate.value or 0.0
-        last = group[third]
+        month = group["month_utc"]
+        last = None if label is None else group[label]
         cost = None if total.cost is None else total.cost.estimate
         return Activity(
             site_id=self.sites[str(group["site"]), str(group["zone"])],
-            month=f"{last // 100:04}-{last % 100:02}" if label is None and isinstance(last, int) else "",
+            month=f"{month // 100:04}-{month % 100:02}" if isinstance(month, int) else "",
             boundary=total.boundary,
             energy=total.energy.estimate,
             exact_j=total.energy.exact,
@@ -141,7 +159,7 @@ class PeriodReading:
             costs={total.currency: cost} if total.currency is not None and cost is not None else {},
             runs=total.runs,
             grade_j={g: share * value for g, share in total.grade_shares.items()},
-            group=None if label is None or last is None else str(last),
+            group=None if last is None or last == "" else str(last),
         )
 
     def _rate(self, name: Name) -> Rates | None:

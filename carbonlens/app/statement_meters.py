@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from carbonlens.accounting.bill_energy import energy_once
+from carbonlens.accounting.electricity_bill import states_energy
 from carbonlens.accounting.metered import BILLED
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.finding import Finding
@@ -15,26 +17,29 @@ from carbonlens.ledger.store import Ledger
 
 
 def meters_and_readings(
-    store: Ledger, inventory: Inventory, charges: Sequence[Charge]
+    store: Ledger,
+    inventory: Inventory,
+    charges: Sequence[Charge],
+    imported: Sequence[MeterReading] | None = None,
 ) -> tuple[tuple[Meter, ...], tuple[MeterReading, ...], tuple[Finding, ...]]:
     """Return the meters that cover sites, and what they counted.
 
-    A site without a meter of its own whose bills state its energy is metered by them.
+    Bills that state the energy of a site stand beside its meters: each is told by its meter id.
 
     Args:
         store: Ledger with imported readings.
         inventory: With meters, and readings of its own.
         charges: Bills in the ledger.
+        imported: Readings, superseded ones too; those of the ledger when ``None``.
     """
-    imported, findings = store.rows(READINGS)
+    findings: Sequence[Finding] = ()
+    if imported is None:
+        imported, findings = store.rows(READINGS)
     by_id = {r.reading_id: r for r in (*inventory.readings, *imported)}
     gone = {r.supersedes for r in by_id.values() if r.supersedes}
     readings = [r for name, r in by_id.items() if name not in gone]
-    metered = {m.site for m in inventory.meters if m.covers != "part"}
     known = {s.site_id for s in inventory.sites}
-    billed = [
-        c for c in charges if c.energy_j is not None and c.site in known - metered and c.category == "usage"
-    ]
+    billed = [c for c in energy_once(charges)[0] if states_energy(c) and c.site in known]
     meters = {c.site or "": _meter_of_bills(c.site or "") for c in billed}
     readings += [_reading(c) for c in billed]
     return (*inventory.meters, *meters.values()), tuple(readings), tuple(findings)

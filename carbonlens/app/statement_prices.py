@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from carbonlens.accounting.places import Place
-from carbonlens.accounting.price_choice import PriceChoice, Wanted, choose_price
+from carbonlens.accounting.price_choice import PriceChoice, Wanted, choose_paid
 from carbonlens.accounting.propagation import stated
 from carbonlens.accounting.tariff import HourPrice
 from carbonlens.app.statement_terms import Months
@@ -34,6 +34,8 @@ class PricedHours(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         values: Distinct prices.
         index: Number of the price of each hour, -1 for none; a numpy array.
+        first_hour: UTC hour of its first.
+        is_in_cloud: Whether the price or bill of a cloud holds the electricity.
         ids: Ids of tariffs or prices by currency.
         figures: The prices as figures.
     """
@@ -43,12 +45,25 @@ class PricedHours(msgspec.Struct, frozen=True, kw_only=True):
     ids: dict[str, tuple[str, ...]] = {}
     figures: tuple[Figure, ...] = ()
     findings: tuple[Finding, ...] = ()
+    first_hour: int = 0
+    is_in_cloud: bool = False
+
+    def by_hour(self) -> tuple[HourPrice, ...]:
+        """Return the price of each hour that has one."""
+        return tuple(
+            HourPrice(self.first_hour + at, one.rate, one.currency or "", one.source_id, "", one.u_relative)
+            for at, number in enumerate(() if self.index is None else self.index.tolist())
+            if number >= 0
+            for one in (self.values[number],)
+        )
 
 
 def priced_hours(
     name: str, place: Place | None, inventory: Inventory, hours: Period, months: Months
 ) -> PricedHours:
     """Return the price of each hour at a site: by its tariff, else by a price of electricity.
+
+    A cloud has none: what its instances cost holds their electricity.
 
     Args:
         name: Of the site.
@@ -57,6 +72,9 @@ def priced_hours(
         hours: The period.
         months: Its UTC months.
     """
+    site = inventory.site(name)
+    if site is not None and site.kind == "cloud":
+        return PricedHours(is_in_cloud=True, findings=_unused(name, inventory))
     own = msgspec.structs.replace(inventory, tariffs=tuple(t for t in inventory.tariffs if t.site == name))
     if own.tariffs:
         found = tariff_prices(own, hours)
@@ -92,6 +110,7 @@ def _by_tariff(
     return PricedHours(
         values=tuple(values),
         index=index,
+        first_hour=hours.first_hour,
         ids={c: tuple(dict.fromkeys(held)) for c, held in ids.items()},
         figures=tuple({f.figure_id: f for f in figures}.values()),
         findings=findings,
@@ -128,6 +147,7 @@ def _by_price(name: str, place: Place | None, inventory: Inventory, months: Mont
     return PricedHours(
         values=tuple(values),
         index=index,
+        first_hour=months.first_hour,
         ids={c: tuple(v.source_id for v in values if v.currency == c) for c in currencies},
         figures=tuple(figures.values()),
         findings=tuple(dict.fromkeys(findings)),
@@ -138,7 +158,7 @@ def _price_of(name: str, place: Place | None, prices: Sequence[PriceRow], day: s
     """Return the price of a day: of the site, else of its zone, else the one for everywhere."""
     regions = (name, place.zone) if place else (name,)
     wanted = (Wanted(subject="electricity", date=day, per="kWh", region=region) for region in regions)
-    choices = [choose_price(prices, (), w) for w in wanted]
+    choices = [choose_paid(prices, (), w) for w in wanted]
     found = [c for c in choices if c.row is not None]
     return next((c for c in found if c.row is not None and c.row.region), (found or choices)[0])
 
@@ -153,6 +173,21 @@ def _empty(hours: int) -> np.ndarray[Any, Any]:
     import numpy as np
 
     return np.full(hours, -1, dtype=np.int32)
+
+
+def _unused(name: str, inventory: Inventory) -> tuple[Finding, ...]:
+    tariffs = [t.tariff_id for t in inventory.tariffs if t.site == name]
+    if not tariffs:
+        return ()
+    found = Finding(
+        code="CL499",
+        severity="warning",
+        message=f"tariff {', '.join(tariffs)} of cloud site {name} is not used: the price of a cloud holds "
+        "its electricity",
+        mend="declare the site as own or colocation where you pay its electricity",
+        subject=name,
+    )
+    return (found,)
 
 
 def _no_price(name: str) -> Finding:

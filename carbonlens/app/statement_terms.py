@@ -7,15 +7,13 @@ factors. What nobody declares stays unknown, with a Finding.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from carbonlens.accounting.boundaries import Overheads, site_overheads
 from carbonlens.accounting.emissions import Rate
 from carbonlens.accounting.factor_choice import (
     DEFAULT_GRID_U_RELATIVE,
-    DEFAULT_PUE_U_RELATIVE,
     MARKET,
     Choice,
     choose,
@@ -24,15 +22,15 @@ from carbonlens.accounting.factor_choice import (
 from carbonlens.accounting.places import Place
 from carbonlens.accounting.propagation import stated
 from carbonlens.accounting.site_energy import SiteTerms
-from carbonlens.app.places import grid_factor, site_figure
+from carbonlens.app.places import grid_factor
+from carbonlens.app.site_figures import row_sigma, with_site_figures
 from carbonlens.app.statement_places import NOWHERE, declared_place, undeclared
 from carbonlens.domain.counting import counted
-from carbonlens.domain.estimate import Estimate, unknown
-from carbonlens.domain.factor_row import FactorKind, FactorRow, Span
+from carbonlens.domain.estimate import unknown
+from carbonlens.domain.factor_row import FactorRow, Span
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
-from carbonlens.domain.site import Site
 from carbonlens.factors.store import FactorSet
 from carbonlens.ledger.rate_arrays import HourRate
 
@@ -134,36 +132,29 @@ def place_terms(
     if site is None and name != NOWHERE:
         findings.append(undeclared(name))
     if place is None:
-        around = _overheads(name, site)
-        findings += around.findings
-        terms = SiteTerms(site_id=name, site=site, overheads=around, findings=tuple(findings))
-        return PlaceTerms(terms=terms, place=None, values=(), index=_none(months), rows=())
+        plain = SiteTerms(site_id=name, site=site, findings=tuple(findings))
+        terms, own = with_site_figures(plain, None, months.names, coarse)
+        return PlaceTerms(terms=terms, place=None, values=(), index=_none(months), rows=own)
     choices = {m: grid_factor(place, m, coarse) for m in months.names}
     market = {m: grid_factor(place, m, coarse, MARKET) for m in months.names}
     residual = {m: c.row for m, c in market.items() if c.row is not None and c.row.method != "location"}
     by_hour = _by_hour(place, choices, factors, months)
     used = by_hour.used
-    around, of_site, more = _site_figures(name, site, place, months.names[-1], coarse)
     every = list(choices.values())
-    findings += [*(f for c in every for f in c.findings), *by_hour.findings, *more]
-    terms = SiteTerms(
+    findings += [*(f for c in every for f in c.findings), *by_hour.findings]
+    plain = SiteTerms(
         site_id=name,
         site=site,
         place_name=place.name,
         how=_how(every, by_hour.taken),
-        overheads=around,
         location={m: _rate(c.row) for m, c in choices.items() if c.row is not None},
         residual={m: _rate(row) for m, row in residual.items()},
         span=_one_span(used),
         input_ids=tuple(dict.fromkeys(row.factor_id for row in used)),
-        supply=of_site.get("supply"),
-        loss=of_site.get("loss"),
-        wue=of_site.get("wue"),
-        grid_water=of_site.get("grid_water"),
-        ids=of_site["ids"],
         findings=tuple(dict.fromkeys((*place.findings, *findings))),
     )
-    rows = (*used, *residual.values(), *of_site["rows"])
+    terms, own = with_site_figures(plain, place, months.names, coarse)
+    rows = (*used, *residual.values(), *own)
     return PlaceTerms(
         terms=terms,
         place=place,
@@ -177,11 +168,14 @@ def leaves(found: Iterable[PlaceTerms]) -> tuple[Figure, ...]:
     """Return the factors and overheads that were used, as figures that rest on nothing else."""
     figures = []
     for one in found:
-        around, site = one.terms.overheads, one.terms.site
+        rows, site = {row.factor_id for row in one.rows}, one.terms.site
+        around = one.terms.overheads
         for figure_id, estimate, source, what in (
             (around.pue_id, around.pue, site.pue_source if site else None, "PUE"),
             (around.host_id, around.host, site.host_overhead_source if site else None, "host overhead"),
         ):
+            if figure_id in rows:
+                continue
             label = f"{what} of {one.terms.site_id}" + (f"; {source}" if source else "")
             if estimate is None:
                 label = f"{what} of {one.terms.site_id}: nobody states it"
@@ -200,21 +194,9 @@ def factor_figure(row: FactorRow) -> Figure:
     label = f"{row.kind} of {row.subject} {row.period}{' (' + ', '.join(words) + ')' if words else ''}"
     return Figure(
         figure_id=row.factor_id,
-        estimate=stated(float(row.value), _sigma(row), row.factor_id, row.unit),
+        estimate=stated(float(row.value), row_sigma(row), row.factor_id, row.unit),
         label=f"{label}; {row.source}, {row.vintage}, {row.licence}",
     )
-
-
-def _sigma(row: FactorRow) -> float | None:
-    if row.kind in ("grid", "upstream", "transmission"):
-        return relative_sigma(row, DEFAULT_GRID_U_RELATIVE)
-    return row.u_relative
-
-
-def _overheads(name: str, site: Site | None) -> Overheads:
-    if site is None:
-        return Overheads(pue_id=f"pue:{name}", host_id=f"host_overhead:{name}")
-    return site_overheads(site)
 
 
 def _by_hour(place: Place, choices: Mapping[str, Choice], factors: FactorSet, months: Months) -> _Hours:
@@ -281,61 +263,6 @@ def _rate(row: FactorRow) -> Rate:
     held = _hour_rate(row)
     value = stated(float(row.value), held.u_relative, held.source_id, "kg/kWh")
     return Rate(factor_id=row.factor_id, kg_per_kwh=value, span=row.span)
-
-
-def _site_figures(
-    name: str, site: Site | None, place: Place, when: str, factors: FactorSet
-) -> tuple[Overheads, dict[str, Any], list[Finding]]:
-    """Return overheads, and water and upstream factors with their ids and rows."""
-    around = _overheads(name, site)
-    findings: list[Finding] = [*around.findings]
-    found: dict[str, Any] = {"ids": {}, "rows": []}
-    if around.pue is None:
-        row, said = _published("pue", place, when, factors)
-        findings += said
-        if row is not None:
-            value = stated(float(row.value), relative_sigma(row, DEFAULT_PUE_U_RELATIVE), row.factor_id, "1")
-            around = msgspec.structs.replace(around, pue=value, pue_id=row.factor_id)
-            found["rows"].append(row)
-    if site is not None and site.wue_l_per_kwh is not None:
-        wue_id = f"wue:{name}"
-        found["wue"], found["ids"]["wue"] = stated(site.wue_l_per_kwh, None, wue_id, "L/kWh"), wue_id
-    else:
-        row, said = _published("wue", place, when, factors)
-        findings += said
-        _take(found, "wue", row)
-    kinds: tuple[tuple[str, FactorKind], ...] = (
-        ("grid_water", "water_source"),
-        ("supply", "upstream"),
-        ("loss", "transmission"),
-    )
-    for key, kind in kinds:
-        rows = [r for subject in place.chain for r in factors.find(kind, subject)]
-        choice = choose(rows, kind, place.chain, when, own=factors.own)
-        if choice.row is not None:
-            findings += choice.findings
-        _take(found, key, choice.row)
-    return around, found, findings
-
-
-def _take(found: dict[str, Any], name: str, row: FactorRow | None) -> None:
-    if row is not None:
-        found[name] = _value(row)
-        found["ids"][name] = row.factor_id
-        found["rows"].append(row)
-
-
-def _value(row: FactorRow) -> Estimate:
-    return stated(float(row.value), _sigma(row), row.factor_id, row.unit)
-
-
-def _published(
-    kind: Literal["pue", "wue"], place: Place, when: str, factors: FactorSet
-) -> tuple[FactorRow | None, list[Finding]]:
-    choice = site_figure(kind, place, when, factors)
-    if choice is None or choice.row is None:
-        return None, []
-    return choice.row, list(choice.findings)
 
 
 def _none(months: Months) -> np.ndarray[Any, Any]:

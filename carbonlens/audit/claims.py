@@ -16,7 +16,7 @@ from carbonlens.audit.disclosure import (
     check_units,
 )
 from carbonlens.audit.emissions import check_emissions
-from carbonlens.audit.energy import check_energy
+from carbonlens.audit.energy import check_energy, check_facility
 from carbonlens.audit.power import check_power
 from carbonlens.audit.ratios import check_per_unit, check_saving
 from carbonlens.audit.totals import check_basis, check_duplicates, check_totals
@@ -26,6 +26,7 @@ from carbonlens.domain.finding import Finding
 
 OF_ONE: Final[tuple[Callable[[Claim], tuple[Finding, ...]], ...]] = (
     check_energy,
+    check_facility,
     check_emissions,
     check_power,
     check_water,

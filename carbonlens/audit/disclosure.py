@@ -6,14 +6,23 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from carbonlens.accounting.conversions import lb_to_kg
 from carbonlens.audit.finding import about
-from carbonlens.audit.quantities import KG, KG_PER_KWH, KWH, figure, span
+from carbonlens.audit.quantities import KG, KG_PER_KWH, KWH, agree, figure, shown, span, through
 from carbonlens.domain.claim import Claim, Stated
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 
 OLD_YEARS: Final = 2
 """A factor this much older than the work is stale: factors of the year come about a year late."""
+
+_MISTAKEN: Final = (
+    (1000.0, "kilograms were written for grams"),
+    (1e6, "tonnes were written for grams"),
+    (float(lb_to_kg(1000)), "pounds were written for grams"),
+    (0.001, "the text is a thousandth of it, grams for kilograms"),
+)
+"""What the text is of the front matter where one of them has the wrong unit."""
 
 _GPU: Final = ("gpu", "a100", "h100", "v100", "nvidia", "cuda", "rtx", "t4")
 
@@ -91,13 +100,19 @@ def check_place(claims: Sequence[Claim]) -> tuple[Finding, ...]:
     blank = [
         c
         for c in claims
-        if c.emissions is not None and c.emissions.value != 0 and c.region is None and c.factor is None
+        if c.region is None
+        and c.factor is None
+        and (
+            (c.emissions is not None and c.emissions.value != 0)
+            or (c.accounted and c.energy is not None and c.energy.value != 0)
+        )
     ]
     if not blank:
         return ()
     rest = len(blank) - 1
     more = f" ({counted(rest, 'row')} more likewise)" if rest else ""
-    text = f"states emissions with neither place nor emission factor{more}"
+    what = "energy" if blank[0].emissions is None else "emissions"
+    text = f"states {what} with neither place nor emission factor{more}"
     return (about(blank[0], "CL710", text, "state the place (country, grid zone or region) and the factor"),)
 
 
@@ -122,21 +137,25 @@ def check_scopes(claims: Sequence[Claim]) -> tuple[Finding, ...]:
 
 
 def check_card_units(claims: Sequence[Claim]) -> tuple[Finding, ...]:
-    """Return a Finding where a card's front matter holds the digits that its text has in kilograms."""
+    """Return a Finding where a card's front matter and its text state one figure in two units.
+
+    A text that states the same mass anywhere settles it: its other figures are of other things.
+    """
     found = []
-    for card in (c for c in claims if c.front_matter and c.emissions is not None):
-        for other in claims:
-            if other.front_matter or other.emissions is None or card.emissions is None:
-                continue
-            if other.emissions.value == card.emissions.value != 0 and other.emissions.unit in {
-                "kg",
-                "t",
-                "lb",
-            }:
-                unit = other.emissions.unit
+    for card in (c for c in claims if c.front_matter):
+        mine = span(card.emissions, KG)
+        texts = [c for c in claims if not c.front_matter and span(c.emissions, KG) is not None]
+        if mine is None or card.emissions is None or mine.value <= 0:
+            continue
+        stated = [(c, kg) for c in texts if (kg := span(c.emissions, KG)) is not None and kg.value > 0]
+        if any(agree(mine, kg) for _, kg in stated):
+            continue
+        for other, kg in stated:
+            meant = next((w for f, w in _MISTAKEN if agree(through(lambda x, f=f: x * f, mine), kg)), None)
+            if meant is not None and other.emissions is not None:
                 text = (
-                    f"holds {figure(card.emissions.value)} g in co2_eq_emissions, and line {other.line} "
-                    f"states the same figure in {unit}"
+                    f"holds {shown(card.emissions)} in co2_eq_emissions, and line {other.line} states "
+                    f"{shown(other.emissions)}: {meant}"
                 )
                 found.append(about(card, "CL711", text, "write co2_eq_emissions in grams", "error"))
                 break

@@ -33,7 +33,9 @@ def check_emissions(claim: Claim) -> tuple[Finding, ...]:
         return _implied(claim, claimed, kwh)
     expected = through(emissions_kg, kwh, factor)
     if agree(claimed, expected):
-        return _implied(claim, claimed, kwh)
+        # The factor of a statement was judged as a row of its table.
+        return () if claim.accounted and claimed.value else _implied(claim, claimed, kwh)
+    with_pue = with_pue or claim.it is not None
     slip = explain(claimed, expected, claim, with_pue=with_pue)
     says = (
         f"{figure(kwh.value)} kWh{' with PUE' if with_pue else ''} x {shown(claim.factor)} give "

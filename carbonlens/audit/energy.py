@@ -44,6 +44,29 @@ def at_facility(claim: Claim) -> tuple[Span, bool] | None:
     return _facility(energy, pue), True
 
 
+def check_facility(claim: Claim) -> tuple[Finding, ...]:
+    """Return a Finding where IT energy and PUE do not give the facility energy that stands beside it."""
+    energy, it, pue = span(claim.energy, KWH), span(claim.it, KWH), span(claim.pue)
+    if claim.energy is None or energy is None or it is None or pue is None:
+        return ()
+    expected = _facility(it, pue)
+    if agree(energy, expected):
+        return ()
+    slip = explain(energy, expected, claim, with_pue=True)
+    says = (
+        f"{figure(it.value)} kWh of IT energy x PUE give {figure(expected.value)} kWh, "
+        f"{shown(claim.energy)} stated"
+    )
+    if slip is None:
+        text = f"the inputs do not give the output: {says} ({apart(energy, expected)})"
+        return (about(claim, "CL703", text, "state every input that was used, or correct the figure"),)
+    if slip.kind == "pue":
+        mend = "apply the PUE once, and say which energy is stated"
+        return (about(claim, "CL705", f"{says}: that fits {slip.words}", mend),)
+    text = f"{says}: {slip.words} explains it"
+    return (about(claim, "CL702", text, "correct the figure or its unit", "error"),)
+
+
 def _facility(kwh: Span, pue: Span) -> Span:
     return through(facility_kwh, kwh, pue)
 

@@ -18,6 +18,7 @@ _FIELDS: Final[tuple[tuple[str, str, Mapping[str, Callable[[Any], Any]] | None],
     ("emissions", "kg", KG),
     ("market_emissions", "kg", KG),
     ("water", "L", None),
+    ("cost", "", None),
 )
 _IDENTITY: Final = ("scope", "region", "hardware", "year", "basis")
 """Rows of one name that differ in one of these are different rows."""
@@ -36,6 +37,7 @@ def _off(
 ) -> Finding | None:
     stated: Stated | None = getattr(claim, field)
     whole = span(stated, units)
+    unit = unit or ("" if stated is None else stated.unit or "")
     parts = [p for part in claim.parts for p in _of_part(part, field, units)]
     if whole is None or not parts:
         return None
@@ -96,7 +98,7 @@ def check_duplicates(claims: Sequence[Claim]) -> tuple[Finding, ...]:
 
 
 def _figures(claim: Claim) -> tuple[Stated, ...]:
-    names = ("energy", "emissions", "market_emissions", "hours", "watts", "water", "devices")
+    names = ("energy", "emissions", "market_emissions", "hours", "watts", "water", "devices", "cost")
     return tuple(n for name in names if (n := getattr(claim, name)) is not None)
 
 

@@ -33,10 +33,19 @@ def register(app: typer.Typer) -> None:
 def account_command(
     period: PeriodOption = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="LABEL", help="site, team, model or tag:NAME.")
+        str | None, typer.Option("--by", metavar="LABEL", help="site, team, model, zone or tag:NAME.")
     ] = None,
     inventory: InventoryOption = None,
     factors: FactorsOption = None,
+    embodied_source: Annotated[
+        str | None,
+        typer.Option(
+            "--embodied-source", metavar="NAME", help="One source of embodied figures [all, as a range]."
+        ),
+    ] = None,
+    hourly: Annotated[
+        bool, typer.Option("--hourly", help="How certificates match the load by the hour, in full.")
+    ] = False,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -44,8 +53,10 @@ def account_command(
     from carbonlens.app.statement import make_statement
     from carbonlens.cli import account_view
 
-    made = make_statement(period, by=by, inventory=inventory, factors=factors, ledger=ledger)
+    made = make_statement(
+        period, by=by, inventory=inventory, factors=factors, ledger=ledger, embodied_source=embodied_source
+    )
     if json:
         account_view.print_as_json(made)
     else:
-        account_view.print_as_text(made)
+        account_view.print_as_text(made, hourly=hourly)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.accounting.conversions import kwh_to_j
 from carbonlens.accounting.statement import Statement
 from carbonlens.accounting.statement_lines import Line
 from carbonlens.app.statement import Made
-from carbonlens.cli import output
+from carbonlens.cli import hourly_view, initiative_view, output
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, add
 from carbonlens.reporting import format as fmt
@@ -18,25 +19,37 @@ from carbonlens.reporting.statement_json import statement_json
 _MOST_LINES = 9
 _MOST_PLACES = 3
 _MOST_FINDINGS = 3
+_MOST_PIECES = 2
+_BASES = {"calendar_hour": "per calendar hour", "used_hour": "per expected hour of use"}
 _NAME_WIDTH = 28
 _WORDS = {"recorded": "", "at_least": ", lower bound", "metered": ", metered", "unattributed": ""}
+_METERED_LEAST = ", metered, lower bound"
 
 
 def print_as_json(made: Made) -> None:
     """Print the whole statement with every figure."""
     payload = statement_json(made.statement)
+    payload["hourly_matching"] = hourly_view.as_json(made.hourly)
     payload["ledger"] = made.ledger
+    payload["label"] = made.label
     payload["inventory"] = made.inventory
+    payload["inventory_sha256"] = made.inventory_sha256
+    payload["inventory_snapshots"] = made.snapshots
     payload["example"] = made.example
     payload["factors_sha256"] = made.factors_sha256
     output.print_json(payload)
 
 
-def print_as_text(made: Made) -> None:
-    """Print the statement in about 25 lines, then the worst Findings on stderr."""
+def print_as_text(made: Made, *, hourly: bool = False) -> None:
+    """Print the statement in about 25 lines, then the worst Findings on stderr.
+
+    Args:
+        made: The statement.
+        hourly: Whether the hourly matching is printed in full, or why there is none.
+    """
     statement = made.statement
     period = statement.period.name
-    output.say(f"Statement of {period}" + (", DRAFT: the period is not closed" if made.is_draft else ""))
+    output.say(f"Statement of {period}{output.of_period(made.label)}")
     entity = f"{statement.entity}: " if statement.entity else ""
     example = " (an example: its inventory is invented)" if made.example else ""
     _wrapped(f"{entity}{statement.heading}{example}")
@@ -53,6 +66,10 @@ def print_as_text(made: Made) -> None:
         output.say(f"... and {counted(len(lines) - len(shown), 'more line')} (--json lists all)")
     for text in _beside(statement):
         _wrapped(text)
+    for text in hourly_view.lines(made.hourly, in_full=hourly):
+        _wrapped(text)
+    held = "no inventory" if made.inventory_sha256 is None else f"inventory {made.inventory_sha256[:12]}"
+    output.say(f"Made with {held}, factors {made.factors_sha256[:12]}")
     output.print_findings(statement.findings, most=_MOST_FINDINGS)
 
 
@@ -69,12 +86,8 @@ def _beside(statement: Statement) -> Iterator[str]:
     water = [statement.total.estimate(f"water_{name}_l") for name in ("site", "source")]
     yield f"Water at sites {fmt.plain(water[0], 'L').text}, at power plants {fmt.plain(water[1], 'L').text}"
     yield from _hardware(statement)
-    if statement.cost.lines:
-        totals = "; ".join(fmt.money(e).text for e in statement.cost.totals.values() if e.unit != "XXX")
-        names = ", ".join(dict.fromkeys(line.name.replace("_", " ") for line in statement.cost.lines))
-        yield f"Cost {totals or 'unknown'} ({names})"
-    else:
-        yield "Cost unknown: no price"
+    yield from _cost(statement)
+    yield from initiative_view.lines(statement)
     for one in statement.reconciliations:
         found = (one.metered_kwh, one.recorded_kwh, one.difference_kwh)
         metered, recorded, rest = (fmt.energy(_joules(e)).text for e in found)
@@ -84,6 +97,29 @@ def _beside(statement: Statement) -> Iterator[str]:
     shares = ", ".join(f"{g} {share:.0%}" for g, share in sorted(statement.grade_shares.items()))
     came = f"; deliveries: {statement.coverage.line}" if statement.coverage else ""
     yield f"Evidence grades of recorded energy: {shares or 'unknown'}{came}"
+
+
+def _cost(statement: Statement) -> Iterator[str]:
+    cost, in_one = statement.cost, statement.reported_cost
+    if not cost.lines:
+        yield "Cost unknown: no price"
+        return
+    totals = "; ".join(fmt.money(e).text for e in cost.totals.values() if e.unit != NO_CURRENCY)
+    names = ", ".join(dict.fromkeys(line.name.replace("_", " ") for line in cost.lines))
+    rest = [line.amount for line in cost.lines if line.name == "unallocated"]
+    told = f"; carried by no run {'; '.join(fmt.money(e).text for e in rest)}" if rest else ""
+    yield f"Cost {totals or 'unknown'} ({names}){told}"
+    for site in dict.fromkeys(line.site_id for line in cost.lines if line.part is not None):
+        parts = [x for x in cost.lines if x.part is not None and x.site_id == site]
+        yield f"Electricity bill of {site}: " + ", ".join(
+            f"{x.part} {fmt.money(x.amount).text}" for x in parts
+        )
+    if in_one is not None and in_one.how:
+        yield f"Cost in {in_one.currency}: {fmt.money(in_one.total).text}, at {'; '.join(in_one.how)}"
+    elif in_one is not None and set(cost.totals) - {in_one.currency, NO_CURRENCY}:
+        yield f"Cost in {in_one.currency}: {fmt.money(in_one.total).text}, no exchange rate"
+    if in_one is not None and in_one.real is not None:
+        yield f"Cost {in_one.real_how}: {fmt.money(in_one.real).text}"
 
 
 def _places(statement: Statement) -> Iterator[str]:
@@ -120,7 +156,23 @@ def _hardware(statement: Statement) -> Iterator[str]:
     in_use = add(parts, "kg")
     bought = statement.capital.kg if statement.capital is not None else None
     told = "" if bought is None else f"bought {fmt.mass(bought).text} (scope 3 category 2), "
-    yield f"Hardware: {told}amortised {fmt.mass(in_use).text}"
+    basis = ", ".join(dict.fromkeys(_BASES[a.basis] for a in statement.amortised))
+    idle = add([a.idle_kg for a in statement.amortised], "kg")
+    rest = "" if idle.value is None else f", of it idle {_of_it(idle, in_use)}"
+    yield f"Hardware: {told}amortised {fmt.mass(in_use).text}{rest}" + (f" ({basis})" if basis else "")
+    pieces = {a.asset.hardware: a for a in statement.amortised}
+    for name, one in list(pieces.items())[:_MOST_PIECES]:
+        yield f"Making one {name}: {fmt.mass(one.each_kg).text}, {one.how}"
+    if len(pieces) > _MOST_PIECES:
+        yield f"... and {counted(len(pieces) - _MOST_PIECES, 'more kind')} of hardware (--json lists all)"
+
+
+def _of_it(part: Estimate, whole: Estimate) -> str:
+    """Return a part of a mass with the unit and decimals of the whole: rounded alike it is never more."""
+    scale = fmt.mass_scale(whole.value)
+    value, low, high = (None if x is None else x * scale.factor for x in (whole.value, whole.low, whole.high))
+    places = fmt.decimal_places(value or 0.0, low, high)
+    return f"{fmt.fixed((part.value or 0.0) * scale.factor, places)} {scale.unit}"
 
 
 def _row(name: str, line: Line) -> list[str]:
@@ -134,7 +186,8 @@ def _name(line: Line, label: str | None) -> str:
         return line.key.removeprefix(f"by.{label}.").removesuffix(".at_least") + _WORDS[line.kind]
     if line.kind == "unattributed":
         return "  of it unattributed"
-    return f"{line.site_id}{_WORDS[line.kind]}"
+    is_least = line.kind == "metered" and line.is_lower_bound
+    return f"{line.site_id}{_METERED_LEAST if is_least else _WORDS[line.kind]}"
 
 
 def _short(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from carbonlens.accounting.service_shares import ServiceShares
 from carbonlens.accounting.sharing import Line
 from carbonlens.app.allocation import Allocated
+from carbonlens.app.explain_allocation import line_id, total_id
 from carbonlens.cli import output
 from carbonlens.domain.counting import counted
 from carbonlens.reporting import format as fmt
@@ -33,8 +34,9 @@ def print_as_json(found: Allocated) -> None:
             "schema": SCHEMA,
             "period": found.period,
             "draft": found.is_draft,
+            "label": found.label,
             "ledger": found.ledger,
-            "services": [_service(one) for one in found.services],
+            "services": [_service(one, found.period) for one in found.services],
             "findings": found.findings,
         }
     )
@@ -42,9 +44,7 @@ def print_as_json(found: Allocated) -> None:
 
 def print_as_text(found: Allocated) -> None:
     """Print a table a service and boundary, then Findings on stderr."""
-    output.say(
-        f"Allocation of {found.period}" + (", DRAFT: the period is not closed" if found.is_draft else "")
-    )
+    output.say(f"Allocation of {found.period}{output.of_period(found.label)}")
     for one in found.services:
         _print_service(one)
     if not found.services:
@@ -96,7 +96,7 @@ def _name(line: Line) -> str:
     return output.clip(_KINDS[line.kind] or line.name, _NAME_WIDTH)
 
 
-def _service(one: ServiceShares) -> dict[str, Any]:
+def _service(one: ServiceShares, period: str) -> dict[str, Any]:
     return {
         "service": one.service.service_id,
         "site": one.service.site,
@@ -104,14 +104,14 @@ def _service(one: ServiceShares) -> dict[str, Any]:
         "basis": one.service.basis,
         "idle": one.service.idle,
         "months": one.months,
-        "energy_j": one.total.estimate.as_json(),
+        "energy_j": one.total.estimate.as_json() | {"id": total_id(period, one)},
         "exact_j": one.total.exact,
         "lines": [
             {
                 "name": line.name,
                 "kind": line.kind,
                 "share": line.share,
-                "energy_j": line.estimate.as_json(),
+                "energy_j": line.estimate.as_json() | {"id": line_id(period, one, line)},
                 "exact_j": line.exact,
                 "of_idle_j": line.of_idle,
             }

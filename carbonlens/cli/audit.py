@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from carbonlens.cli.account import InventoryOption
+from carbonlens.cli.factors import FactorsOption
 from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption
 from carbonlens.errors import UsageError
 
@@ -22,24 +24,42 @@ def register(app: typer.Typer) -> None:
 def audit_command(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE...]", help="Model cards (.md, .yaml) or tables (.csv) [the ledger]."),
+        typer.Argument(
+            metavar="[FILE...]",
+            help="Model cards (.md, .yaml), tables (.csv), what account --json printed (.json) [the ledger].",
+        ),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 if there is any error or warning.")
     ] = False,
+    period: Annotated[
+        str | None,
+        typer.Option("--period", metavar="P", help="The statement of a period too: 2026Q3, 2026-08 or 2026."),
+    ] = None,
+    inventory: InventoryOption = None,
+    factors: FactorsOption = None,
     ledger: LedgerOption = None,
     assumptions: AssumptionsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Check energy, emissions, power and totals against each other; docs/findings.md tells the codes."""
-    from carbonlens.app.audit import audit_files, audit_ledger
+    from carbonlens.app.audit import audit_files, audit_ledger, audit_period
     from carbonlens.cli import audit_view
 
-    if files and (ledger is not None or assumptions is not None):
+    if files and any(x is not None for x in (ledger, assumptions, period, inventory)):
         raise UsageError(
             "files and a ledger are audited apart", where="audit", mend="leave out FILE, or the other options"
         )
-    audited = audit_files(files) if files else audit_ledger(ledger=ledger, assumptions=assumptions)
+    if period is not None and assumptions is not None:
+        raise UsageError(
+            "a period has the factors of its statement", where="--assumptions", mend="leave it out"
+        )
+    if files:
+        audited = audit_files(files, factors=factors)
+    elif period is not None:
+        audited = audit_period(period, ledger=ledger, inventory=inventory, factors=factors)
+    else:
+        audited = audit_ledger(ledger=ledger, assumptions=assumptions)
     if json:
         audit_view.print_as_json(audited)
     else:

@@ -9,10 +9,20 @@ import msgspec
 
 from carbonlens.accounting.charges import FIELDS, KIND_OF
 from carbonlens.app.charges import RunCharges
+from carbonlens.app.explain_charges import (
+    UNALLOCATED,
+    charge_figures,
+    invoice_id_of,
+    part_id_of,
+    run_id_of,
+    savings_id_of,
+    total_id_of,
+)
 from carbonlens.cli import output
 from carbonlens.cli.import_view import cost_lines, costs_json, money
 from carbonlens.domain.counting import counted
 from carbonlens.domain.money import Money
+from carbonlens.reporting.statement_json import figure_json
 
 _MOST: Final = 10
 """Runs that are printed; ``--json`` has all."""
@@ -30,8 +40,18 @@ def print_as_json(found: RunCharges) -> None:
             "kind": found.kind,
             "basis": _basis(found),
             "cost": costs_json(found.totals),
+            "savings": {currency: _number(amount) for currency, amount in found.savings.items()},
             "runs": {
-                currency: {name or "unallocated": _number(m) for name, m in amounts.items()}
+                currency: {name or UNALLOCATED: _number(m) for name, m in amounts.items()}
+                for currency, amounts in found.amounts.items()
+            },
+            "savings_figures": {currency: savings_id_of(found, currency) for currency in found.savings},
+            "cost_figures": {
+                currency: {kind: total_id_of(found, name, currency) for kind, name in FIELDS.items()}
+                for currency in found.totals
+            },
+            "run_figures": {
+                currency: {name or UNALLOCATED: run_id_of(found, currency, name) for name in amounts}
                 for currency, amounts in found.amounts.items()
             },
             "parts": [
@@ -41,13 +61,20 @@ def print_as_json(found: RunCharges) -> None:
                     "how": p.how,
                     "share": p.share,
                     "amount": _number(getattr(p, field)),
+                    "figure": part_id_of(found, p),
                 }
                 for p in found.joined.parts
             ],
             "invoices": [
-                {"invoice_id": name, "currency": currency, "billed": _number(amount)}
+                {
+                    "invoice_id": name,
+                    "currency": currency,
+                    "billed": _number(amount),
+                    "figure": invoice_id_of(found, name, currency),
+                }
                 for (name, currency), amount in found.invoices.items()
             ],
+            "figures": [figure_json(figure) for figure in charge_figures(found)],
             "findings": found.findings,
         }
     )

@@ -27,6 +27,7 @@ MODULES: Final = {
     "inventory": "inventory",
     "allocate": "allocate",
     "account": "account",
+    "sci": "sci",
     "explain": "explain",
     "charges": "charges",
     "audit": "audit",

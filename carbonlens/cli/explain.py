@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from carbonlens.cli.account import InventoryOption, PeriodOption
+from carbonlens.cli.compare import BaselineOption, StepsOption
 from carbonlens.cli.factors import FactorsOption
-from carbonlens.cli.options import JsonOption, LedgerOption, StudyOption
+from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption, StudyOption
 from carbonlens.errors import UsageError
 
 
@@ -21,22 +22,38 @@ def explain_command(
     figure: Annotated[
         str | None,
         typer.Argument(
-            metavar="FIGURE", help="Id of a figure, run, factor, price or certificate; --list names figures."
+            metavar="FIGURE",
+            help="Id of a figure, run, factor, price, certificate or declared value; --list names figures.",
         ),
     ] = None,
     study: StudyOption = None,
     period: PeriodOption = None,
     list_: Annotated[bool, typer.Option("--list", help="List the ids of the statement or study.")] = False,
+    baseline: BaselineOption = None,
+    step: StepsOption = None,
+    volume: Annotated[str | None, typer.Option("--volume", help="As compare was asked with.")] = None,
+    assumptions: AssumptionsOption = None,
     inventory: InventoryOption = None,
     factors: FactorsOption = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Explain where a figure comes from."""
-    from carbonlens.app.explain import Options, explain, ids
+    from carbonlens.app.explain import explain, ids
+    from carbonlens.app.explain_known import Options
     from carbonlens.cli import explain_view
 
-    options = Options(study=study, period=period, ledger=ledger, inventory=inventory, factors=factors)
+    options = Options(
+        study=study,
+        period=period,
+        ledger=ledger,
+        inventory=inventory,
+        factors=factors,
+        baseline=baseline,
+        steps=tuple(step or ()),
+        assumptions=assumptions,
+        volume=volume,
+    )
     if list_:
         explain_view.print_ids(ids(options), json=json)
         return

@@ -26,7 +26,7 @@ def import_command(
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Import run tables (CSV); each content counts once."""
+    """Import run tables, bills and meter readings (CSV); each content counts once."""
     from carbonlens.app.importing import import_files
     from carbonlens.cli import import_view
 

@@ -57,6 +57,8 @@ def print_as_text(result: ImportResult) -> None:
 
 def _row(file: FileResult) -> list[str]:
     totals = file.totals
+    if totals.readings:
+        return [output.clip(file.path, 40), file.status, counted(totals.readings, "reading"), "-"]
     if totals.charges:
         return [output.clip(file.path, 40), file.status, counted(totals.charges, "charge"), _billed(totals)]
     return [output.clip(file.path, 40), file.status, str(totals.runs), _energy(totals)]
@@ -68,6 +70,8 @@ def _summary(result: ImportResult) -> str:
     saved = [f"{counted(totals.runs, 'run')}, {_energy(totals)}"] if totals.runs else []
     if totals.charges:
         saved.append(counted(totals.charges, "charge"))
+    if totals.readings:
+        saved.append(counted(totals.readings, "meter reading"))
     if not saved:
         return f"nothing new to save{rejected}"
     return f"saved {', '.join(saved)}{rejected}, in {result.ledger}"
@@ -125,9 +129,9 @@ def money(amount: Decimal | None) -> msgspec.Raw | None:
 
 
 def _totals_json(totals: Totals) -> dict[str, object]:
-    """Return totals; those of bills, and of runs that state a cost, only where there are any."""
+    """Return totals; those of bills, readings, and runs that state a cost, only where there are any."""
     shape = {name: getattr(totals, name) for name in totals.__struct_fields__}
-    for name in ("charges", "cost", "cost_stated"):
+    for name in ("charges", "readings", "cost", "cost_stated"):
         if not shape[name]:
             del shape[name]
     if totals.cost is not None:

@@ -56,7 +56,10 @@ def check_command(
 
 
 def init_command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="New folder for the files.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="[DIR]", help="New folder for the files [./inventory].", show_default=False),
+    ] = Path("inventory"),
     json: JsonOption = False,
 ) -> None:
     """Write the example of an invented company, each key with a comment, to begin from."""

@@ -87,6 +87,16 @@ def unwritable(reason: str) -> UnwritableError:
     )
 
 
+def of_period(label: str) -> str:
+    """Return what follows a period's name: whether its figures may change, or did after its close.
+
+    Args:
+        label: ``DRAFT``, ``ADJUSTED`` or nothing, as of ``ledger.closing.PeriodStatus``.
+    """
+    why = {"DRAFT": "the period is not closed", "ADJUSTED": "records came or changed after it was closed"}
+    return f", {label}: {why[label]}" if label else ""
+
+
 def figure(printed: Printed, estimate: Estimate) -> str:
     """Return a figure with its interval; one that is known without one says so.
 
@@ -153,14 +163,14 @@ def wrap(text: str, width: int, *, cut: bool = True) -> list[str]:
     """Return the text in lines of at most ``width`` columns, those after the first indented.
 
     Args:
-        text: Words with blanks between them.
+        text: Words with blanks between them; a number is not parted from its unit.
         width: Columns there are.
         cut: Whether a word that is wider than a line is cut; else it stands in a line of its
             own, to be copied.
     """
     lines: list[str] = []
     line = ""
-    for word in clean(text).split():
+    for word in _words(text):
         rest = word
         while rest:
             room = width - columns(line) - (1 if line.strip() else 0)
@@ -172,6 +182,14 @@ def wrap(text: str, width: int, *, cut: bool = True) -> list[str]:
             line += (" " if line.strip() else "") + taken
             rest = rest[len(taken) :]
     return [*lines, line] if line.strip() else lines
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text; what a no-break space joins, or a number and its %, is one."""
+    import re  # here, as above
+
+    joined = re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text)
+    return [clean(word) for word in re.split(r"[ \t\r\n\f\v]+", joined) if word]
 
 
 def _apart(names: Collection[str], width: int) -> dict[str, str]:
@@ -217,9 +235,13 @@ def _column(letter: str) -> int:
 
 
 def clean(text: str) -> str:
-    """Return the text for a terminal: plain spaces, no control characters that could rewrite it."""
-    plain = text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in plain)
+    """Return the text for a terminal: plain spaces, no control characters that could rewrite it.
+
+    A line break, as in the errors of other programs, is a space.
+    """
+    return "".join(
+        c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
 
 
 def print_findings(findings: Sequence[Finding], *, most: int = 3, most_lines: int | None = None) -> None:
@@ -234,9 +256,10 @@ def print_findings(findings: Sequence[Finding], *, most: int = 3, most_lines: in
     shown.sort(key=lambda f: f.severity != "error")
     count = used = 0
     for finding in shown[:most]:
-        place = f"{finding.file}:{finding.line or ''} ".replace(": ", " ") if finding.file else ""
+        line_number = f":{finding.line}" if finding.line else ""
+        place = f"{finding.file}{line_number}: " if finding.file else ""
         mend = f" ({finding.mend})" if finding.mend else ""
-        text = f"{finding.code} {finding.severity}: {clean(place)}{clean(finding.message)}{mend}"
+        text = f"{finding.code} {finding.severity}: {place}{finding.message}{mend}"
         lines = wrap(text, width(), cut=False)
         if count and most_lines is not None and used + len(lines) > most_lines:
             break
@@ -245,4 +268,7 @@ def print_findings(findings: Sequence[Finding], *, most: int = 3, most_lines: in
             note(line)
     if len(shown) > count:
         rest = len(shown) - count
-        note(f"... and {rest} more {'warning' if rest == 1 else 'warnings'} (--json lists all)")
+        errors = sum(f.severity == "error" for f in shown[count:])
+        parts = ((errors, "error"), (rest - errors, "warning"))
+        told = " and ".join(f"{n} more {word}{'' if n == 1 else 's'}" for n, word in parts if n)
+        note(f"... and {told} (--json lists all)")

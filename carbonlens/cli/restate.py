@@ -26,10 +26,16 @@ def restate_command(
     ] = None,
     reason: Annotated[
         str | None,
-        typer.Option("--reason", help="structure, method, factor, error, sourcing or organic [by inputs]."),
+        typer.Option(
+            "--reason",
+            metavar="WORD",
+            help="structure, method, factor, error, sourcing or organic [by inputs].",
+        ),
     ] = None,
-    why: Annotated[str, typer.Option("--why", help="The reason in words; it is kept.")] = "",
-    by: Annotated[str | None, typer.Option("--by", help="Who does it, as it will be kept.")] = None,
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason in words; it is kept.")] = "",
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Who does it, as it will be kept.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print it, keep nothing.")] = False,
     inventory: InventoryOption = None,
     ledger: LedgerOption = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,6 +61,7 @@ def print_adjustments(lines: Sequence[PriorPeriod], *, json: bool) -> None:
                 "period": x.period,
                 "found_in": x.found_in,
                 "boundary": x.boundary,
+                "metered_at": x.metered_at,
                 "records": x.records,
                 "closed_j": x.closed_j,
                 "now_j": x.now_j,
@@ -76,15 +78,14 @@ def print_adjustments(lines: Sequence[PriorPeriod], *, json: bool) -> None:
         [
             x.period,
             ", ".join(x.found_in),
-            x.boundary or "not stated",
+            (x.boundary or "not stated") + (f", metered at {x.metered_at}" if x.metered_at else ""),
             str(len(x.records)),
-            _joules(x.closed_j),
-            _joules(x.now_j),
+            *_joules(x.closed_j, x.now_j, x.adjustment_j),
         ]
         for x in lines
     ]
     for text in output.table(
-        ["closed", "found in", "boundary", "records", "as closed", "now"], table, left=3
+        ["closed", "found in", "boundary", "records", "as closed", "now", "difference"], table, left=3
     ):
         output.say(text)
 
@@ -101,8 +102,15 @@ def _amount(estimate: Estimate | None) -> str:
     return fmt.mass(estimate).text if estimate.unit == "kg" else fmt.plain(estimate, estimate.unit).text
 
 
-def _joules(joules: Any) -> str:  # noqa: ANN401 - a Decimal or nothing
-    return "unknown" if joules is None else fmt.energy(Estimate(value=float(joules), unit="J")).text
+def _joules(closed: Decimal | None, now: Decimal | None, difference: Decimal | None) -> list[str]:
+    """Return a row's energies in one unit, that of the largest: figures in two cannot be subtracted."""
+    given = [None if j is None else float(j) for j in (closed, now, difference)]
+    scale = fmt.energy_scale(max((abs(j) for j in given if j is not None), default=None))
+    texts = [
+        "unknown" if j is None else fmt.energy(Estimate(value=j, unit="J"), scale).text for j in given[:-1]
+    ]
+    change = Estimate(value=given[-1], unit="J", state="unknown" if given[-1] is None else "known")
+    return [*texts, fmt.energy(change, scale, plus=True).text]
 
 
 def _print_reasons(rows: Sequence[Restated]) -> None:

@@ -24,7 +24,13 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True):
         used_hours: Hours of use expected over the life. With them the amortised rate is per
             used hour and holds the idle time; without, it is per calendar hour and idle
             time is a line of its own.
-        devices: Ids of devices and hosts, as runs name them.
+        hours_before: Piece hours of use before the ledger began; ``None`` for none, if it was
+            bought since, else unknown.
+        devices: Ids of hosts and devices, as runs name them; the begin of a device's id is enough.
+        devices_each: How many devices (GPUs) one piece has, 1 if it is one itself: a run on two
+            of eight uses a quarter of the piece.
+        embodied_from: Name of the one source of the ``embodied`` factors to take for it; all of
+            them as a range when ``None``.
         cost: Price paid for one piece.
     """
 
@@ -40,5 +46,8 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True):
     embodied_high_kg: float | None = None
     embodied_source: str | None = None
     used_hours: float | None = None
+    hours_before: float | None = None
     devices: tuple[str, ...] = ()
+    devices_each: int | None = None
+    embodied_from: str | None = None
     cost: Money | None = None

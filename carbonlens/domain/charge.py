@@ -1,4 +1,4 @@
-"""Charge: one line of a bill, with the four costs that FOCUS tells apart.
+"""Charge: one line of a bill, with the four costs that FOCUS tells apart; Invoice: what it is on.
 
 Names follow the FinOps Open Cost and Usage Specification (FOCUS 1.2): list cost
 is at public prices, contracted cost at negotiated ones, billed cost is what the
@@ -88,3 +88,11 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
     supersedes: str | None = None
     origin: Origin | None = None
     findings: tuple[Finding, ...] = ()
+
+
+class Invoice(msgspec.Struct, frozen=True, kw_only=True):
+    """What an invoice asks for, as its paper says; its lines must sum to it."""
+
+    invoice_id: str
+    amount: Money
+    source: str

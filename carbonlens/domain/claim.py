@@ -37,6 +37,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
         file, line: Where it stands; lines count from 1.
         table: Which table of the file; claims of one table are read together.
         energy, boundary: Energy, and what it includes where it is said.
+        it: IT energy that stands beside the facility energy.
+        accounted: Whether it is a line of a statement, which owes a place or a factor.
         emissions: Location-based, or of a method nobody names.
         market_emissions: Market-based.
         front_matter: Whether ``emissions`` come from a card's ``co2_eq_emissions``.
@@ -54,6 +56,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
         cloud: Whether it ran on rented machines; ``None`` where nobody says.
         components: What the energy holds (``cpu``, ``gpu``, ``ram``); ``None`` where nobody says.
         units, per_unit: Amount of work, and emissions for one of it.
+        cost: Money, whose unit is the currency.
         baseline, saving: Energy before, and the saving in percent of it.
         parts: What a total sums.
     """
@@ -64,6 +67,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     table: int = 0
     energy: Stated | None = None
     boundary: Boundary | None = None
+    it: Stated | None = None
+    accounted: bool = False
     emissions: Stated | None = None
     market_emissions: Stated | None = None
     front_matter: bool = False
@@ -86,6 +91,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     components: tuple[str, ...] | None = None
     units: Stated | None = None
     per_unit: Stated | None = None
+    cost: Stated | None = None
     baseline: Stated | None = None
     saving: Stated | None = None
     parts: tuple[Claim, ...] = ()

@@ -71,6 +71,7 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
         p_value: McNemar's exact p of "no difference", for paired outcomes.
         bootstrap: 95 % interval of the paired bootstrap, evidence beside the
             interval that decides.
+        is_share: Whether all figures of a quality lie within 0 and 1; one of 0 to 100 does not.
     """
 
     name: str
@@ -82,6 +83,7 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     p_value: float | None = None
     bootstrap: tuple[float, float] | None = None
+    is_share: bool = True
 
 
 class ArmMetrics(msgspec.Struct, frozen=True, kw_only=True):

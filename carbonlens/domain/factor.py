@@ -110,6 +110,9 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True):
         pue: Facility energy per IT energy.
         pue_source: Where the PUE comes from.
         pue_u_relative: One relative sigma of the PUE; its error source is named ``pue``.
+        host_overhead: IT energy per device energy (power supply, fans, board).
+        host_overhead_source: Where it comes from.
+        host_overhead_u_relative: One relative sigma of it; ``None`` when nobody states it.
         example: True if any part is an example assumption.
         named: Place whose factors are still to be filled in from the store.
         findings: What was found while they were filled in.
@@ -121,6 +124,9 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True):
     pue: float | None = None
     pue_source: str | None = None
     pue_u_relative: float = 0.0
+    host_overhead: float | None = None
+    host_overhead_source: str | None = None
+    host_overhead_u_relative: float | None = None
     electricity: Price | None = None
     machine: Price | None = None
     embodied: Embodied | None = None

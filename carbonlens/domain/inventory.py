@@ -6,10 +6,12 @@ import msgspec
 
 from carbonlens.domain.asset import Asset
 from carbonlens.domain.certificate import Certificate
+from carbonlens.domain.charge import Invoice
+from carbonlens.domain.expense import Expense
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.initiative import Delivery, Initiative
 from carbonlens.domain.meter_reading import MeterReading
-from carbonlens.domain.pricing import ExchangeRate, PriceRow, Tariff
+from carbonlens.domain.pricing import ExchangeRate, PriceIndex, PriceRow, Tariff
 from carbonlens.domain.service import Service
 from carbonlens.domain.site import Meter, Site
 
@@ -25,6 +27,8 @@ class ReportingTerms(msgspec.Struct, frozen=True, kw_only=True):
         recalculation_threshold: Relative change of the base year from which it is recalculated.
         currency: In which money is reported.
         price_year: Year to whose prices money of other years is brought; ``None`` leaves it nominal.
+        embodied_source: Name of the one source of ``embodied`` factors that statements take; all of
+            them as a range when ``None``.
         example: Whether the whole inventory is an invented example.
     """
 
@@ -35,6 +39,7 @@ class ReportingTerms(msgspec.Struct, frozen=True, kw_only=True):
     recalculation_threshold: float | None = None
     currency: str | None = None
     price_year: int | None = None
+    embodied_source: str | None = None
     example: bool = False
 
 
@@ -52,6 +57,9 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
     tariffs: tuple[Tariff, ...] = ()
     prices: tuple[PriceRow, ...] = ()
     exchange_rates: tuple[ExchangeRate, ...] = ()
+    price_indices: tuple[PriceIndex, ...] = ()
+    expenses: tuple[Expense, ...] = ()
+    invoices: tuple[Invoice, ...] = ()
     services: tuple[Service, ...] = ()
     findings: tuple[Finding, ...] = ()
 

@@ -118,3 +118,12 @@ class ExchangeRate(msgspec.Struct, frozen=True, kw_only=True):
     date: str
     rate: Decimal
     source: str
+
+
+class PriceIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """Level of prices in a currency in a year, by an index that the user names."""
+
+    currency: str
+    year: int
+    index: Decimal
+    source: str

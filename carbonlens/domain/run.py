@@ -207,7 +207,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         allowance: CPUs and memory that the work could use as it began; ``None`` where nobody says.
         step: Name of the step the run measures; ``None`` outside a study.
         on: The optimizations that were on; ``None`` when not stated.
-        repeat: Number of the round, from 1.
+        repeat: Number of the round, 0 or more.
         duration_s: By the monotonic clock, which no clock step can change.
         energy: Readings whose sum is the run's energy: no two hold the same joule.
         beside: Readings of the same window that are evidence and are not summed:

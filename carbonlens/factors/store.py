@@ -22,7 +22,7 @@ from carbonlens.domain.identity import sha256_hex
 from carbonlens.errors import ConfigError, InputFileError
 from carbonlens.factors import checks
 from carbonlens.factors.place import locate_factors
-from carbonlens.factors.table_file import FIELDS, REQUIRED, Table, read_csv, records
+from carbonlens.factors.table_file import COLUMNS, REQUIRED, Table, read_csv, records
 
 SUFFIXES: Final = (".csv", ".toml")
 """Files of a factor folder that are read."""
@@ -239,10 +239,10 @@ def _read_toml(content: bytes, *, where: str) -> Table:
         raise ConfigError("is no factor table", where=where, mend="write each row below [[factor]]")
     places = [f"factor {n}" for n in range(1, len(found) + 1)]
     for row, place in zip(found, places, strict=True):
-        for name in (*(r for r in REQUIRED if r not in row), *(k for k in row if k not in FIELDS)):
+        for name in (*(r for r in REQUIRED if r not in row), *(k for k in row if k not in COLUMNS)):
             fault = "has no" if name in REQUIRED else "has an unknown field"
             raise ConfigError(
-                f"{fault} {name}", where=f"{where}, {place}", mend=f"fields: {', '.join(FIELDS)}"
+                f"{fault} {name}", where=f"{where}, {place}", mend=f"fields: {', '.join(COLUMNS)}"
             )
     plain = [{name: str(value) for name, value in row.items()} for row in found]
     return records(plain, where=where, places=places)

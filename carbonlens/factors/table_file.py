@@ -1,7 +1,8 @@
 """The factor table as a file: CSV, one row a figure, the header naming FactorRow's fields.
 
 Columns may stand in any order, and those of fields with a default may be left out. An
-empty cell is a field that is not stated. There are no comments: a table says everything
+empty cell is a field that is not stated. One column is no field: ``pedigree`` gives the
+row's ``u_relative`` (``factors.pedigree``). There are no comments: a table says everything
 in its rows.
 """
 
@@ -19,9 +20,13 @@ from carbonlens.domain import decoding
 from carbonlens.domain.counting import counted
 from carbonlens.domain.factor_row import FactorRow
 from carbonlens.errors import ConfigError
+from carbonlens.factors import pedigree
 
 FIELDS: Final[tuple[str, ...]] = FactorRow.__struct_fields__
 """Columns of a table, in the order they are written."""
+
+COLUMNS: Final[tuple[str, ...]] = (*FIELDS, pedigree.COLUMN)
+"""Columns that a table is read with."""
 
 REQUIRED: Final[tuple[str, ...]] = tuple(f.name for f in msgspec.structs.fields(FactorRow) if f.required)
 """Columns no table can be without."""
@@ -87,6 +92,7 @@ def records(plain: Sequence[dict[str, Any]], *, where: str, places: Sequence[str
     Raises:
         ConfigError: If a row is none; the text names its place and the field.
     """
+    plain = [pedigree.with_sigma(row, f"{where}, {place}") for row, place in zip(plain, places, strict=True)]
     try:
         rows = decoding.convert(plain, tuple[FactorRow, ...], strict=False)
     except (msgspec.ValidationError, ArithmeticError):
@@ -116,7 +122,7 @@ def _text(content: str | bytes, where: str) -> str:
 
 
 def _check_header(header: Sequence[str], where: str) -> None:
-    place, listed = f"{where}, line 1", ", ".join(FIELDS)
+    place, listed = f"{where}, line 1", ", ".join(COLUMNS)
     missing = [name for name in REQUIRED if name not in header]
     if missing:
         raise ConfigError(
@@ -125,7 +131,7 @@ def _check_header(header: Sequence[str], where: str) -> None:
             mend=f"the first line names columns out of {listed}",
         )
     for name in header:
-        if name not in FIELDS:
+        if name not in COLUMNS:
             raise ConfigError(f"unknown column {name!r}", where=place, mend=f"use columns out of {listed}")
         if header.count(name) > 1:
             raise ConfigError(f"names the column {name} twice", where=place, mend="leave one of them out")

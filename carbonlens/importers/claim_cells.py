@@ -87,6 +87,9 @@ _FIELDS: Final = (
     ("scope", r"\bscope\b"),
     ("year", r"\byear\b"),
 )
+_BEFORE_UNIT: Final = re.compile(r"_(?=(?:[kmg]?wh|kg|g|t|lbs?|l|ml|kl|w|kw|j)$)")
+"""What parts a unit from the name of a column, as programs write it: ``emissions_kg``."""
+
 _PART: Final = re.compile(r"\b(cpu|gpu|d?ram)[ _-]?(?=energy|electricity|\(|[kmg]?wh)")
 TEXT_FIELDS: Final = frozenset({"hardware", "region", "scope", "basis"})
 YEAR_FIELDS: Final = frozenset({"year", "factor_year"})
@@ -94,7 +97,7 @@ YEAR_FIELDS: Final = frozenset({"year", "factor_year"})
 
 def column_of(header: str) -> Column | None:
     """Return what a column holds by its header; ``None`` for one that is of no use here."""
-    words = plain(header).lower()
+    words = _BEFORE_UNIT.sub(" ", plain(header).lower())
     for field, pattern in _FIELDS:
         if re.search(pattern, words):
             part = _PART.search(words) if field == "energy" else None

@@ -30,7 +30,7 @@ def emissions_of(lines: list[str]) -> CardEmissions | None:
     Args:
         lines: The whole file.
     """
-    end = _end(lines)
+    end = end_of(lines)
     for number, line in enumerate(lines[:end], 1):
         found = KEY.match(line)
         if found is None:
@@ -42,7 +42,8 @@ def emissions_of(lines: list[str]) -> CardEmissions | None:
     return None
 
 
-def _end(lines: list[str]) -> int:
+def end_of(lines: list[str]) -> int:
+    """Return how many lines the front matter has: all of them where no line ``---`` begins it."""
     if not lines or lines[0].strip() != _FENCE:
         return len(lines)
     return next((n for n, line in enumerate(lines[1:], 1) if line.strip() == _FENCE), len(lines))

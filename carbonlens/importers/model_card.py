@@ -25,7 +25,7 @@ from carbonlens.importers.claim_cells import (
     plain,
     year_in,
 )
-from carbonlens.importers.front_matter import emissions_of
+from carbonlens.importers.front_matter import emissions_of, end_of
 
 MOST_BYTES: Final = 20_000_000
 _LONGEST_NAME: Final = 60
@@ -43,10 +43,22 @@ _CUMULATIVE: Final = re.compile(
     r"(?:gpu|tpu)[- ]?hours",
     re.IGNORECASE,
 )
-_PROSE_CO2: Final = re.compile(
-    r"(?P<number>\d[\d,.]*\d|\d)\s*(?P<unit>kg|kilograms?|g|grams?|t|tons?|tonnes?|lbs?)\s*(?:of\s*)?CO2",
-    re.IGNORECASE,
+_MASS: Final = (
+    r"(?P<number>\d[\d,.]*\d|\d)\s*(?P<scale>thousand|million)?\s*"
+    r"(?P<unit>kilograms?|kgs?|grams?|(?-i:g)|(?:metric\s+)?ton(?:ne)?s?|(?-i:t)|pounds?|lbs?)"
 )
+_MASS_UNITS: Final = {"k": "kg", "g": "g", "m": "t", "t": "t", "p": "lb", "l": "lb"}
+"""First letter of a unit in a text to the unit."""
+
+_GAS: Final = r"(?:CO\$?_?\{?2\}?\$?|carbon\s+dioxide|carbon)"
+_RATE: Final = r"(?![-\w]*\s*(?:/|per\b))"
+_PROSE_CO2: Final = (
+    re.compile(rf"{_MASS}\s*(?:of\s*)?{_GAS}{_RATE}", re.IGNORECASE),
+    re.compile(
+        rf"(?:{_GAS}[-\w]*|emissions?|emitted|footprint)\b[^.;|\d]{{0,60}}?{_MASS}\b{_RATE}", re.IGNORECASE
+    ),
+)
+"""A mass before the gas, and one after it; a mass per kWh is a factor and no emission."""
 
 
 def read_claims(path: Path, shown: str | None = None) -> tuple[Claim, ...]:
@@ -60,17 +72,7 @@ def read_claims(path: Path, shown: str | None = None) -> tuple[Claim, ...]:
         InputFileError: If it cannot be read, is too large, or states nothing of the kind.
     """
     name = shown or str(path)
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputFileError("is too large for a card or table", where=name, mend="give the table alone")
-        content = path.read_bytes()
-    except OSError as error:
-        text = f"cannot be read ({error.strerror or error})"
-        raise InputFileError(text, where=name, mend="check the path and its rights") from error
-    try:
-        text = decode(content, whole=True)
-    except UnicodeDecodeError:
-        raise InputFileError("is no text", where=name, mend="save it as UTF-8") from None
+    text = text_of(path, name)
     try:
         claims = claims_of(text, name)
     except csv.Error as error:
@@ -82,6 +84,30 @@ def read_claims(path: Path, shown: str | None = None) -> tuple[Claim, ...]:
             mend="give a model card (Markdown), its front matter (YAML) or a table (CSV) with a header",
         )
     return claims
+
+
+def text_of(path: Path, shown: str | None = None) -> str:
+    """Return the text of a file that is to be audited.
+
+    Args:
+        path: The file.
+        shown: Its name in Findings; the path when ``None``.
+
+    Raises:
+        InputFileError: If it cannot be read, is too large, or is no text.
+    """
+    name = shown or str(path)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InputFileError("is too large for a card or table", where=name, mend="give the table alone")
+        content = path.read_bytes()
+    except OSError as error:
+        text = f"cannot be read ({error.strerror or error})"
+        raise InputFileError(text, where=name, mend="check the path and its rights") from error
+    try:
+        return decode(content, whole=True)
+    except UnicodeDecodeError:
+        raise InputFileError("is no text", where=name, mend="save it as UTF-8") from None
 
 
 def claims_of(text: str, file: str) -> tuple[Claim, ...]:
@@ -245,10 +271,11 @@ def _card(lines: list[str], file: str) -> tuple[Claim, ...] | None:
     )
 
 
-def _prose(lines: Sequence[str], file: str, claims: Sequence[Claim]) -> list[Claim]:
+def _prose(lines: list[str], file: str, claims: Sequence[Claim]) -> list[Claim]:
     """Return what sentences state: cumulative device hours, and emissions beside a front matter."""
     totals = [c for c in claims if c.parts] or [c for c in claims if c.hours is not None]
-    has_card = any(c.front_matter for c in claims)
+    card = next((c for c in claims if c.front_matter), None)
+    below = end_of(lines)
     found: list[Claim] = []
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith("|"):
@@ -262,9 +289,27 @@ def _prose(lines: Sequence[str], file: str, claims: Sequence[Claim]) -> list[Cla
             found.append(
                 Claim(what=what, file=file, line=number, table=-number, hours=stated_hours, parts=parts)
             )
-        emitted = _PROSE_CO2.search(words) if has_card else None
-        if emitted is not None:
-            figure = number_in(f"{emitted['number']} {emitted['unit']}", None)
-            what = f"emissions in line {number}"
-            found.append(Claim(what=what, file=file, line=number, emissions=figure))
+        found += _emissions(words, file, number, card.region) if card and number > below else []
     return found
+
+
+def _emissions(words: str, file: str, number: int, region: str | None) -> list[Claim]:
+    """Return the masses of CO2 that a line of text states, at the place of its card."""
+    stated: dict[int, Stated] = {}
+    for pattern in _PROSE_CO2:
+        for hit in pattern.finditer(words):
+            unit = _MASS_UNITS[hit["unit"][0].lower()]
+            figure = number_in(f"{hit['number'].rstrip(',.')} {hit['scale'] or ''}", unit)
+            if figure is not None:
+                stated.setdefault(hit.start("number"), figure)
+    what = f"emissions in line {number}"
+    return [
+        Claim(
+            what=what if at == 1 else f"{what}, figure {at}",
+            file=file,
+            line=number,
+            emissions=figure,
+            region=region,
+        )
+        for at, (_, figure) in enumerate(sorted(stated.items()), 1)
+    ]

@@ -83,6 +83,15 @@ class Parts:
         once = {msgspec.json.encode(r): r for r in held}
         return tuple(sorted(once.values(), key=lambda r: (name_of(name, r), msgspec.json.encode(r))))
 
+    @property
+    def places(self) -> dict[tuple[str, str], tuple[str, int]]:
+        """File and line of each record, by kind and name."""
+        uses = {
+            ("service_uses", f"{row.service} {row.month} {row.consumer}"): (entry.file, entry.line)
+            for row, entry in reversed(self.uses)
+        }
+        return self._places | uses
+
     def placed(self, finding: Finding) -> Finding:
         """Return the finding with the file and line of the record it is about."""
         found = self._places.get((Path(finding.file or "").stem, finding.subject or ""))
@@ -96,6 +105,7 @@ def name_of(kind: str, record: Any) -> str:  # noqa: ANN401  # of any kind
     names: Mapping[str, Callable[[Any], str]] = {
         "deliveries": lambda r: str(r.team),
         "exchange_rates": check_rates.rate_name,
+        "price_index": lambda r: f"{r.currency} {r.year}",
     }
     if kind in names:
         return names[kind](record)
@@ -113,6 +123,7 @@ def assembled(parts: Parts, faults: list[Fault]) -> Inventory:
     meters = parts.of("meters")
     counted, findings = readings.joined(parts.readings, meters, faults)
     rates, doubtful = check_rates.settled(parts.of("exchange_rates"))
+    indices, unsettled = check_rates.settled_indices(parts.of("price_index"))
     inventory = Inventory(
         terms=parts.terms,
         sites=parts.of("sites"),
@@ -127,12 +138,16 @@ def assembled(parts: Parts, faults: list[Fault]) -> Inventory:
         tariffs=parts.of("tariffs"),
         prices=parts.of("prices"),
         exchange_rates=rates,
+        price_indices=indices,
+        expenses=parts.of("expenses"),
+        invoices=parts.of("invoices"),
         services=services_file.joined(parts.of("services"), parts.uses, faults),
     )
     every = chain(
         starmap(_stranger, parts.strangers.items()),
         findings,
         doubtful,
+        unsettled,
         *(check(inventory) for check in _CHECKS),
     )
     placed = sorted(map(parts.placed, every), key=_order)

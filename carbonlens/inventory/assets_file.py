@@ -32,6 +32,12 @@ def _check(asset: Asset) -> Iterator[Problem]:
             yield "embodied_kg", f"embodied_kg {value:g} lies outside its own range", "check low and high"
         if asset.embodied_source is None:
             yield "embodied_kg", "embodied_kg has no source", "add embodied_source: where it comes from"
+    if asset.embodied_from is not None and value is not None:
+        yield (
+            "embodied_from",
+            "states embodied_kg and a source of factors to take it from",
+            "keep one of them",
+        )
     if asset.retired is not None and asset.retired < asset.purchased:
         yield "retired", f"was retired {asset.retired}, before its purchase", "check both dates"
 
@@ -51,6 +57,8 @@ KIND: Final = Kind(
         "embodied_low_kg": at_least_0,
         "embodied_high_kg": at_least_0,
         "used_hours": above_0,
+        "hours_before": at_least_0,
+        "devices_each": above_0,
         "cost": a_cost,
     },
     columns=("currency",),

@@ -48,9 +48,12 @@ class _Grids(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Facility(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    pue: float
-    source: str
+    pue: float | None = None
+    source: str | None = None
     u_relative: float = 0.0
+    host_overhead: float | None = None
+    host_overhead_source: str | None = None
+    host_overhead_u_relative: float | None = None
 
 
 class _Priced(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -106,13 +109,18 @@ def from_tables(tables: Mapping[str, Any], *, where: str) -> Vector:
             have different currencies.
     """
     stated = toml_file.convert(tables, _Assumptions, where=where)
+    facility = stated.facility or _Facility()
+    _check_facility(stated.facility, where)
     vector = Vector(
         place=stated.place.name if stated.place else None,
         location=_factor(stated.grid.location, "location", where),
         market=_factor(stated.grid.market, "market", where),
-        pue=_pue(stated.facility, where),
-        pue_source=stated.facility.source if stated.facility else None,
-        pue_u_relative=stated.facility.u_relative if stated.facility else 0.0,
+        pue=facility.pue,
+        pue_source=facility.source,
+        pue_u_relative=facility.u_relative,
+        host_overhead=facility.host_overhead,
+        host_overhead_source=facility.host_overhead_source,
+        host_overhead_u_relative=facility.host_overhead_u_relative,
         electricity=_electricity(stated.electricity, where),
         machine=_machine(stated.machine, where),
         embodied=_embodied(stated.embodied, where),
@@ -135,12 +143,9 @@ def to_tables(vector: Vector) -> dict[str, Any]:
     stated = {name: _grid_table(factor) for name, factor in grids.items() if factor is not None}
     if stated:
         tables["grid"] = stated
-    if vector.pue is not None:
-        tables["facility"] = {
-            "pue": vector.pue,
-            "u_relative": vector.pue_u_relative,
-            "source": vector.pue_source or "",
-        }
+    facility = _facility_table(vector)
+    if facility:
+        tables["facility"] = facility
     if vector.electricity is not None:
         tables["electricity"] = _price_table(vector.electricity, "amount_per_kwh")
     if vector.machine is not None:
@@ -198,12 +203,31 @@ def _factor(grid: _Grid | None, method: Method, where: str) -> Factor | None:
     )
 
 
-def _pue(facility: _Facility | None, where: str) -> float | None:
+def _check_facility(facility: _Facility | None, where: str) -> None:
+    """Refuse an empty section, a figure without its source and impossible values."""
     if facility is None:
-        return None
-    _check(facility.pue, "facility.pue", 1.0, 5.0, where)
+        return
+    if facility.pue is None and facility.host_overhead is None:
+        raise ConfigError(
+            "facility states neither pue nor host_overhead",
+            where=where,
+            mend="state facility.pue with source, or facility.host_overhead with host_overhead_source",
+        )
+    for key, value, source_key, source in (
+        ("pue", facility.pue, "source", facility.source),
+        ("host_overhead", facility.host_overhead, "host_overhead_source", facility.host_overhead_source),
+    ):
+        if value is None:
+            continue
+        _check(value, f"facility.{key}", 1.0, 5.0, where)
+        if source is None or not source.strip():
+            raise ConfigError(
+                f"facility.{key} has no source",
+                where=where,
+                mend=f"state facility.{source_key}: where it is from",
+            )
     _check(facility.u_relative, "facility.u_relative", 0.0, 2.0, where)
-    return facility.pue
+    _check(facility.host_overhead_u_relative or 0.0, "facility.host_overhead_u_relative", 0.0, 2.0, where)
 
 
 def _electricity(stated: _Electricity | None, where: str) -> Price | None:
@@ -278,6 +302,24 @@ def _grid_table(factor: Factor) -> dict[str, Any]:
         "source": factor.source,
         "example": factor.example,
     }
+
+
+def _facility_table(vector: Vector) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    if vector.pue is not None:
+        table |= {
+            "pue": vector.pue,
+            "u_relative": vector.pue_u_relative,
+            "source": vector.pue_source or "not stated",
+        }
+    if vector.host_overhead is not None:
+        table |= {
+            "host_overhead": vector.host_overhead,
+            "host_overhead_source": vector.host_overhead_source or "not stated",
+        }
+        if vector.host_overhead_u_relative is not None:
+            table["host_overhead_u_relative"] = vector.host_overhead_u_relative
+    return table
 
 
 def _price_table(price: Price, key: str) -> dict[str, Any]:

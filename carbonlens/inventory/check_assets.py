@@ -16,7 +16,10 @@ def check(inventory: Inventory) -> Iterator[Finding]:
             text
             for text, value in (
                 ("embodied_kg: a factor of its hardware is taken if there is one", asset.embodied_kg),
-                ("life_years: no share of it can be given to a run", asset.life_years),
+                (
+                    "life_years: no share of it can be given to a run",
+                    asset.life_years if asset.used_hours is None else asset.used_hours,
+                ),
             )
             if value is None
         ]

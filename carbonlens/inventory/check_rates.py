@@ -1,4 +1,4 @@
-"""Exchange rates that are stated twice for a day: alike they count once, different ones not at all."""
+"""Exchange rates and price indices stated twice: alike they count once, different ones not at all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.pricing import ExchangeRate
+from carbonlens.domain.pricing import ExchangeRate, PriceIndex
 
 
 def settled(rates: Iterable[ExchangeRate]) -> tuple[tuple[ExchangeRate, ...], list[Finding]]:
@@ -31,6 +31,34 @@ def settled(rates: Iterable[ExchangeRate]) -> tuple[tuple[ExchangeRate, ...], li
                 message=f"{base} in {quote} on {day} is {stated}: none of them is taken",
                 file="exchange_rates.csv",
                 subject=rate_name(same[0]),
+                mend="keep the right one",
+            )
+        )
+    return tuple(kept), findings
+
+
+def settled_indices(indices: Iterable[PriceIndex]) -> tuple[tuple[PriceIndex, ...], list[Finding]]:
+    """Return one index a currency and year, and a CL377 for each that is stated with two figures.
+
+    Args:
+        indices: In any order.
+    """
+    kept: list[PriceIndex] = []
+    findings: list[Finding] = []
+    ordered = sorted(indices, key=lambda i: (i.currency, i.year, i.index, i.source))
+    for (currency, year), group in groupby(ordered, key=lambda i: (i.currency, i.year)):
+        same = list(group)
+        if len({i.index for i in same}) == 1:
+            kept.append(same[0])
+            continue
+        stated = " and ".join(f"{i.index:f}" for i in same)
+        findings.append(
+            Finding(
+                code="CL377",
+                severity="error",
+                message=f"the price index of {currency} in {year} is {stated}: none of them is taken",
+                file="price_index.csv",
+                subject=f"{currency} {year}",
                 mend="keep the right one",
             )
         )

@@ -6,6 +6,7 @@ is only suspicious is a Finding of the inventory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -21,8 +22,11 @@ from carbonlens.inventory import (
     certificates_file,
     deliveries_file,
     exchange_rates_file,
+    expenses_file,
     initiatives_file,
+    invoices_file,
     meters_file,
+    price_index_file,
     prices_file,
     readings_file,
     records,
@@ -47,6 +51,9 @@ KINDS: Final[tuple[records.Kind[Any], ...]] = (
     tariffs_file.KIND,
     prices_file.KIND,
     exchange_rates_file.KIND,
+    price_index_file.KIND,
+    expenses_file.KIND,
+    invoices_file.KIND,
     services_file.KIND,
 )
 """Kinds of records that stand in files of their own; readings and reporting terms are read apart."""
@@ -81,12 +88,14 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
         files: Each file in it, in order of name.
         inventory: All of it; ``None`` if there is a fault.
         faults: What must be mended first.
+        places: File and line of each record, by the stem of its file and its name.
     """
 
     folder: Path
     files: tuple[FileRead, ...]
     inventory: Inventory | None
     faults: tuple[Fault, ...] = ()
+    places: Mapping[tuple[str, str], tuple[str, int]] = {}  # a frozen record's default is never mutated
 
 
 def load(folder: Path) -> Loaded:
@@ -122,6 +131,7 @@ def read(folder: Path) -> Loaded:
         files=files,
         inventory=None if faults else inventory,
         faults=tuple(sorted(faults)),
+        places=parts.places,
     )
 
 

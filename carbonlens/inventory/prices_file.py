@@ -11,8 +11,12 @@ from carbonlens.inventory.toml_entries import INVALID
 from carbonlens.inventory.values import a_cost, a_date, a_sigma
 
 
-def _shape(values: dict[str, Any]) -> Iterator[Problem]:
-    """Join the columns ``amount`` and ``currency``."""
+def join_amount(values: dict[str, Any]) -> Iterator[Problem]:
+    """Join the columns ``amount`` and ``currency`` of an entry in place, and yield what is wrong.
+
+    Args:
+        values: Keys and values of the entry.
+    """
     if values.get("amount") is INVALID:
         values.pop("currency", None)
     elif "currency" not in values:
@@ -47,7 +51,7 @@ KIND: Final = Kind(
         "u_relative": a_sigma,
     },
     columns=("currency",),
-    shape=_shape,
+    shape=join_amount,
     check=_check,
 )
 """How a price stands in its file."""

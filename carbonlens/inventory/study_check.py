@@ -216,6 +216,14 @@ def _check_effort(study: Study, where: str) -> None:
         raise ConfigError(
             f"engineering has u_relative {rate.u_relative}", where=where, mend="0.1 means 10 %, one sigma"
         )
+    if rate is not None and not (rate.currency.isascii() and re.fullmatch("[A-Z]{3}", rate.currency)):
+        raise ConfigError(
+            f"engineering has currency {rate.currency!r}", where=where, mend='write an ISO 4217 code: "EUR"'
+        )
+    if rate is not None and not rate.source.strip():
+        raise ConfigError(
+            "engineering has no source", where=where, mend="state source: where the amount is from"
+        )
     for place in study.effort_places:
         if place.period is not None and not _PERIOD.fullmatch(place.period):
             raise ConfigError(

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from carbonlens.accounting.allocation import allocate
 from carbonlens.accounting.allocation_bills import Allocation
 from carbonlens.accounting.allocation_totals import totals
+from carbonlens.accounting.allocation_windows import Windows
+from carbonlens.domain.money import Money
 from carbonlens.domain.run import HourEnergy, Reading, Run
 from carbonlens.domain.units import US_PER_HOUR, US_PER_S
 from tests.accounting.device_runs import START_US, gpu, run
@@ -205,13 +207,146 @@ def test_processes_that_descend_from_each_other_are_damaged_and_count():
     assert total([a, b, under]) == 35
 
 
+def started(run_id, window, joules, line, parent=None, *readings, **fields):
+    """Return a run of a process that tells its line up to the first process of its machine."""
+    given = {"process": f"p-{run_id}", "ancestors": (*line, "init"), "parent_run_id": parent}
+    return run(run_id, window, time_of(joules), *readings, **{**given, **fields})
+
+
+@pytest.mark.parametrize("window", [(5, 95), (50, 150)], ids=["within", "over its end"])
+def test_what_a_daemon_started_is_in_no_reading_of_the_run_that_it_names(window):
+    """Srun hands its environment to a daemon: the job's process waits, the rank works elsewhere."""
+    job = started("job", (0, 100), 1, ("p-shell",))
+    rank = started("rank", window, 390, ("p-daemon",), "job")
+    assert total([job, rank]) == 391
+    inside = started("step", (10, 90), 100, ("p-rank", "p-daemon"), "rank")
+    assert total([job, replace(rank, end_us=job.end_us, start_us=job.start_us), inside]) == 391
+    detached = started("server", (10, 90), 590, (), "job")
+    assert total([job, detached]) == 591
+
+
+def test_what_runs_below_a_wrapper_lies_in_it():
+    wrapper = started("w", (0, 100), 1000, ())
+    for line in (("p-w",), ("p-launcher", "p-w")):
+        assert total([wrapper, started("c", (10, 90), 900, line, "w")]) == 1000
+
+
+@pytest.mark.parametrize(
+    "fields", [{"ancestors": ("p-shim", "init of a container")}, {"ancestors": None}, {"process": None}]
+)
+def test_where_processes_cannot_be_compared_the_name_tells(fields):
+    outer = started("o", (0, 100), 1000, ("p-shell",))
+    assert total([outer, started("c", (10, 90), 400, (), "o", **fields)]) == 1000
+
+
+def test_a_device_of_the_whole_machine_is_shared_with_what_a_daemon_started():
+    job = run("job", (0, 100), gpu(1000), process="a", ancestors=("init",))
+    rank = run("rank", (0, 100), gpu(1000), process="b", ancestors=("init",), parent_run_id="job")
+    assert total([job, rank]) == 1000
+
+
+def test_what_a_program_uses_after_it_replaced_itself_counts():
+    """One process, whose window before the exec nobody closed: it was recovered at its last sample."""
+    before = started("b", (0, 100), 187, (), status="recovered")
+    after = started("a", (101, 400), 583, (), "b", process="p-b")
+    assert total([before, after]) == 770
+    assert total([replace(before, status="complete"), after]) == 187, "the clock is not asked"
+
+
+def test_a_device_that_only_the_inner_run_reads_counts():
+    outer = started("o", (0, 100), 100, ())
+    inner = started("i", (0, 100), 50, ("p-o",), "o", gpu(1000, boundary="it"))
+    assert total([outer, inner]) == 1100
+    both = started("o", (0, 100), 100, (), None, gpu(1000, boundary="it"))
+    assert total([both, inner]) == 1100
+    unsaid = replace(inner, ancestors=None)
+    assert total([outer, unsaid]) == 100, "old records lie wholly in what they name"
+
+
+def test_a_parent_of_unknown_energy_holds_nothing_of_its_child():
+    silent = replace(time_of(0), energy_j=None, state="unknown", grade=None, u_by_source_j={})
+    for readings in ((silent,), ()):
+        outer = run("o", (0, 100), *readings, process="p-o", ancestors=("init",), status="recovered")
+        found = total_of([outer, started("i", (20, 90), 50, ("p-o",), "o")])
+        assert (found.billed.value, found.billed.state, found.unknown) == (50, "unbounded", ("o",))
+
+
+def total_of(runs):
+    return totals(runs, allocate(runs))
+
+
+def test_a_child_cannot_begin_before_its_parent():
+    """Its machine's clock was set back by an hour: as long as the parent goes on it lies in it."""
+    parent = started("p", (3600, 3700), 440, ())
+    child = started("c", (10, 90), 390, ("p-p",), "p")
+    found = allocate([parent, child])
+    assert totals([parent, child], found).billed.value == 440
+    (said,) = found.findings
+    assert (said.code, said.subject) == ("CL528", "c")
+    longer = started("c", (10, 210), 400, ("p-p",), "p")
+    assert total([parent, longer]) == 440 + 200
+    assert not allocate([parent, started("c", (3600, 3650), 1, ("p-p",), "p")]).findings
+
+
+def test_a_worker_is_in_no_reading_of_a_run_on_another_machine_above_its_window():
+    far = started("far", (0, 200), 1000, (), host_id="a")
+    window = started("w", (0, 100), 500, (), "far", host_id="b", ancestors=None)
+    below = started("c", (50, 150), 200, ("p-w",), host_id="b")
+    assert total([far, window, below]) == 1600
+
+
+def test_what_is_done_is_in_a_sum_where_any_of_its_energy_is():
+    """CPU time lies in the block; the GPU that the block did not read counts, and 100 images with it."""
+    block = started("b", (0, 100), 100, ())
+    cost = Money(amount=Decimal(1), currency="EUR")
+    did = {"units": Decimal(100), "unit": "image", "cost": cost}
+    worker = started("w", (20, 90), 50, ("p-b",), None, gpu(1000, boundary="it"), **did)
+    inside, own = sorted(allocate([block, worker]).bills["w"].slices, key=lambda p: not p.inside)
+    assert (own.run.units, own.run.cost) == (100, cost)
+    assert (inside.run.units, inside.run.cost.amount) == (0, 0)
+    late = replace(worker, end_us=START_US + 120 * US_PER_S)
+    slices = allocate([block, late]).bills["w"].slices
+    assert sum(p.run.units for p in slices if not p.inside) == 100
+    alone = started("w", (50, 150), 50, ("p-b",), **did)
+    slices = allocate([block, alone]).bills["w"].slices
+    assert [(bool(p.inside), p.run.units, p.run.cost.amount) for p in slices] == [
+        (True, 50, Decimal("0.5")),
+        (False, 50, Decimal("0.5")),
+    ]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(1, 30)), max_size=20),
+    st.integers(-5, 40),
+    st.integers(1, 20),
+)
+def test_windows_are_found_as_by_looking_at_each(spans, start, length):
+    windows = [(a, a + n, f"{k}") for k, (a, n) in enumerate(spans)]
+    found = list(Windows(windows).overlapping(start, start + length))
+    assert sorted(found) == sorted(i for a, b, i in windows if a < start + length and b > start)
+    assert len(found) == len(set(found))
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window of a process over hours: what it names, whether its CPU reading is known, the GPUs it sees."""
+
+    process: int
+    start: int
+    end: int
+    names: int | None
+    known: bool
+    sees: frozenset[int]
+
+
 @dataclass(frozen=True)
 class Tree:
-    """Processes, each started by an earlier one, what each uses a second, and windows over them."""
+    """Processes, each started by an earlier one or apart, what each uses an hour, and windows over them."""
 
     starters: tuple[int | None, ...]
     power: tuple[tuple[int, ...], ...]
-    windows: tuple[tuple[int, int, int, bool], ...]
+    gpu_power: tuple[int, ...]
+    windows: tuple[Window, ...]
 
     def line(self, process: int) -> list[int]:
         found = []
@@ -228,39 +363,53 @@ class Tree:
 
     def runs(self) -> list[Run]:
         made: list[Run] = []
-        for k, (process, start, end, names) in enumerate(self.windows):
+        for k, w in enumerate(self.windows):
             hours = tuple(
-                HourEnergy(hour_utc=HOUR + t, component="cpu", energy_j=Decimal(self.used(process, t, t + 1)))
-                for t in range(start, end)
+                HourEnergy(
+                    hour_utc=HOUR + t, component="cpu", energy_j=Decimal(self.used(w.process, t, t + 1))
+                )
+                for t in range(w.start, w.end)
             )
-            parents = [r for r in made if names and r.process in {f"q{p}" for p in self.line(process)}]
+            cpu = time_of(self.used(w.process, w.start, w.end))
+            if not w.known:
+                cpu, hours = replace(cpu, energy_j=None, state="unknown", u_by_source_j={}), ()
+            gpus = [
+                gpu(self.gpu_power[g] * (w.end - w.start), f"GPU-{g}", boundary="it") for g in sorted(w.sees)
+            ]
+            # Named is what was open where a process began, or had been: nothing that begins later.
+            parent = made[w.names] if w.names is not None and w.names < k else None
+            begun = parent is not None and parent.start_us <= (HOUR + w.start) * US_PER_HOUR
             made.append(
                 Run(
                     run_id=f"r{k}",
                     host_id="h",
-                    start_us=(HOUR + start) * US_PER_HOUR,
-                    end_us=(HOUR + end) * US_PER_HOUR,
-                    energy=(time_of(self.used(process, start, end)),),
+                    status="recovered",
+                    start_us=(HOUR + w.start) * US_PER_HOUR,
+                    end_us=(HOUR + w.end) * US_PER_HOUR,
+                    energy=(cpu, *gpus),
                     energy_by_hour=hours,
-                    process=f"q{process}",
-                    ancestors=tuple(f"q{p}" for p in self.line(process)),
-                    parent_run_id=parents[-1].run_id if parents else None,
+                    process=f"q{w.process}",
+                    ancestors=(*(f"q{p}" for p in self.line(w.process)), "init"),
+                    parent_run_id=parent.run_id if begun else None,
                 )
             )
         return made
 
     def measured(self) -> int:
-        """Return what some window saw: each hour of each process once."""
+        """Return what some window saw: each hour of each process, and of each GPU, once."""
         whole = 0
-        for process, power in enumerate(self.power):
-            for hour, joules in enumerate(power):
+        for hour in range(LENGTH):
+            here = [w for w in self.windows if w.start <= hour < w.end]
+            for process, power in enumerate(self.power):
                 over = {process, *self.line(process)}
-                whole += joules * any(w[0] in over and w[1] <= hour < w[2] for w in self.windows)
+                whole += power[hour] * any(w.process in over and w.known for w in here)
+            whole += sum(self.gpu_power[g] for g in {g for w in here for g in w.sees})
         return whole
 
 
 HOUR = START_US // US_PER_HOUR + 1
 LENGTH = 6
+GPUS = 2
 
 
 @st.composite
@@ -272,28 +421,37 @@ def trees(draw: st.DrawFn) -> Tree:
     power = tuple(
         tuple(draw(st.lists(st.integers(0, 1000), min_size=LENGTH, max_size=LENGTH))) for _ in range(count)
     )
-    windows = []
+    windows: list[Window] = []
     for process in range(count):
         # Windows of one process that follow each other: those that overlap have laws of their own.
         edges = sorted(draw(st.sets(st.integers(0, LENGTH), max_size=4)))
-        windows += [(process, a, b, draw(st.booleans())) for a, b in pairwise(edges)]
-    return Tree(starters, power, tuple(windows))
+        for a, b in pairwise(edges):
+            # Any that began is named: an ancestor's, one of a process apart (a daemon started it), its own
+            # from before an exec.
+            names = draw(st.one_of(st.none(), st.integers(0, 8)))
+            known = draw(st.booleans()) or draw(st.booleans())
+            windows.append(Window(process, a, b, names, known, draw(st.frozensets(st.integers(0, GPUS - 1)))))
+    return Tree(
+        starters,
+        power,
+        tuple(draw(st.lists(st.integers(0, 1000), min_size=GPUS, max_size=GPUS))),
+        tuple(windows),
+    )
 
 
 @given(trees())
 def test_a_total_holds_all_that_was_measured_and_nothing_twice(tree):
+    """Whatever windows name: what a parent measured lies in it, all else counts."""
     runs = tree.runs()
     found: Allocation = allocate(runs)
-    assert sum((p.billed.value for p in totals(runs, found).parts), 0.0) == pytest.approx(
-        tree.measured(), abs=1e-4
-    )
+    whole = totals(runs, found)
+    assert sum((p.billed.value for p in whole.parts), 0.0) == pytest.approx(tree.measured(), abs=1e-4)
     for one in runs:
-        assert (
-            sum((r.energy_j for r in found.bills[one.run_id].readings), Decimal(0)) == one.energy[0].energy_j
-        )
-        slices = found.bills[one.run_id].slices
-        if slices:
-            parts = [r.energy_j for p in slices for r in p.run.energy]
+        billed, slices = found.bills[one.run_id].readings, found.bills[one.run_id].slices
+        cpu = [r.energy_j for r in billed if r.component == "cpu"]
+        assert cpu == [one.energy[0].energy_j]
+        if slices and cpu != [None]:
+            parts = [r.energy_j for p in slices for r in p.run.energy if r.component == "cpu"]
             assert sum(parts, Decimal(0)) == one.energy[0].energy_j
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carbonlens.accounting.boundaries import Overheads, energies, facility_total, site_overheads
+from carbonlens.accounting.boundaries import Overheads, energies, in_part, site_overheads
 from carbonlens.accounting.factor_choice import DEFAULT_PUE_U_RELATIVE
 from carbonlens.accounting.propagation import exactly, stated
 from carbonlens.accounting.water import water
@@ -87,16 +87,13 @@ def test_an_unknown_energy_is_unknown_at_each_boundary():
     assert codes(found) == ["CL301"]
 
 
-def test_true_facility_figures_and_lower_bounds_are_two_lines():
+def test_lower_bounds_and_unknown_parts_of_a_sum_are_said():
     true = energies(KWH, "it", AROUND).facility_kwh
     least = energies(KWH, "device", Overheads(pue=exactly(1.5))).facility_kwh
-    total = facility_total([true, least, true, unknown("kWh")])
-    assert (total.facility_kwh.value, total.facility_kwh.state) == (pytest.approx(3.0), "known")
-    assert (total.at_least_kwh.value, total.at_least_kwh.state) == (pytest.approx(1.5), "unbounded")
-    assert codes(total) == ["CL381", "CL381"]
-    assert "1 part is" in total.findings[0].message
-    alone = facility_total([true])
-    assert (alone.at_least_kwh.value, alone.findings) == (None, ())
+    said = in_part([true, least, true, unknown("kWh")])
+    assert [(f.code, f.severity) for f in said] == [("CL381", "warning"), ("CL381", "error")]
+    assert "1 line is" in said[0].message
+    assert in_part([true]) == ()
 
 
 def test_a_site_brings_its_own_overheads():
@@ -136,5 +133,3 @@ def test_figures_say_what_they_are_made_of():
     assert litres[1].inputs == ("site.a.facility_kwh",)
     unstated = energies(KWH, None, AROUND, source_ids=("run-1",)).figures("s")
     assert [f.inputs for f in unstated] == [(), (), ("run-1",)]
-    total = facility_total([made.facility_kwh]).figures("all", ("site.a.facility_kwh",))
-    assert [f.figure_id for f in total] == ["all.facility_kwh", "all.at_least_kwh"]

@@ -152,3 +152,14 @@ def test_parts_sum_to_each_charge_exactly_and_no_run_carries_more_than_it(rows, 
     backwards = join(charges, consumers[::-1], wholes=wholes)
     for cost in COSTS:
         assert joined.amounts(cost) == backwards.amounts(cost)
+
+
+@pytest.mark.parametrize("place", [{"site": "paris"}, {"region": "eu"}])
+def test_a_charge_of_another_resource_never_lands_on_a_run_by_their_place(place):
+    other = run("r", 0, 6, resources=("i-1",), **place)
+    unnamed = run("u", 0, 6, **place)
+    line = charge(resource_id="i-2", **place)
+    assert told(join([line], [other])) == {None: ("none", "24")}
+    assert told(join([line], [other, unnamed])) == {"u": ("time", "6"), None: ("time", "18")}
+    # A line that names no resource may be of any.
+    assert told(join([charge(**place)], [other])) == {"r": ("time", "6"), None: ("time", "18")}

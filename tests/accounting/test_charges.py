@@ -13,7 +13,8 @@ from carbonlens.accounting.charges import (
     check_invoices,
     check_list_costs,
     invoices,
-    period_cost,
+    of_period,
+    preferred_kind,
 )
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.money import Money
@@ -43,12 +44,9 @@ PURCHASE = charge("p", 4550, 0, 5430, category="purchase", end_us=365 * DAY, com
 APRIL = charge("u", 0, 379, "452.5", commitment_id="sub-1")
 
 
-def test_cash_and_accrual_are_never_added():
-    cash = period_cost([PURCHASE, APRIL], "cash", 0, 30 * DAY)
-    accrual = period_cost([PURCHASE, APRIL], "accrual", 0, 30 * DAY)
-    assert (cash.kind, cash.amounts) == ("billed", {"USD": money(4550)})
-    assert (accrual.kind, accrual.amounts) == ("effective", {"USD": money(379)})
-    assert cash.findings == accrual.findings == ()
+def test_effective_cost_is_taken_where_any_line_states_it():
+    assert preferred_kind([PURCHASE, APRIL]) == "effective"
+    assert preferred_kind([charge("n", 1, None)]) == "billed"
 
 
 def test_list_cost_of_what_was_bought_ahead_is_that_of_its_use():
@@ -59,16 +57,9 @@ def test_list_cost_of_what_was_bought_ahead_is_that_of_its_use():
 
 def test_a_line_is_of_the_period_in_which_it_starts_and_cash_of_its_billing_period():
     late = charge("l", 5, 5, 5, start_us=DAY, billing_start_us=40 * DAY)
-    assert period_cost([late], "accrual", 0, 30 * DAY).amounts == {"USD": money(5)}
-    assert period_cost([late], "cash", 0, 30 * DAY).amounts == {}
-    assert period_cost([late], "cash", 30 * DAY, 60 * DAY).charge_ids == ("l",)
-
-
-def test_a_line_without_the_cost_makes_its_sum_unknown_and_says_the_rest():
-    found = period_cost([APRIL, charge("n", 1, None)], "accrual", 0, 30 * DAY)
-    assert found.amounts == {"USD": None}
-    assert "1 line in USD state no effective cost" in found.findings[0].message
-    assert "379 USD" in found.findings[0].message
+    assert of_period([late], "effective", 0, 30 * DAY) == [late]
+    assert of_period([late], "billed", 0, 30 * DAY) == []
+    assert of_period([late], "billed", 30 * DAY, 60 * DAY) == [late]
 
 
 def test_currencies_stay_apart():
@@ -131,8 +122,30 @@ def test_periods_and_currencies_split_a_bill_without_loss(rows):
         charge(str(n), b, e, currency=c, start_us=day * DAY, end_us=(day + 1) * DAY)
         for n, (b, e, c, day) in enumerate(rows)
     ]
-    for basis, place in (("cash", 0), ("accrual", 1)):
-        parts = [period_cost(lines, basis, a * DAY, (a + 30) * DAY).amounts for a in (0, 30)]
+    for kind, place in (("billed", 0), ("effective", 1)):
+        parts = [by_currency(of_period(lines, kind, a * DAY, (a + 30) * DAY)) for a in (0, 30)]
         for currency in ("EUR", "USD"):
             wanted = sum(row[place] for row in rows if row[2] == currency)
-            assert sum(p[currency].amount for p in parts if currency in p) == wanted
+            assert sum(getattr(p[currency], kind).amount for p in parts if currency in p) == wanted
+
+
+def test_a_billing_month_is_a_calendar_month_in_every_time_zone():
+    """May in New York begins four hours into the UTC month, and in Tokyo nine hours before it."""
+    april, may = (
+        charge("a", 1, 1, start_us=0, end_us=30 * DAY),
+        charge(
+            "m", 2, 2, start_us=30 * DAY, end_us=61 * DAY, billing_start_us=30 * DAY, billing_end_us=61 * DAY
+        ),
+    )
+    for shift in (4 * HOUR, -9 * HOUR):
+        first, second = (0 + shift, 30 * DAY + shift), (30 * DAY + shift, 61 * DAY + shift)
+        for kind in ("effective", "billed"):
+            dates = ("1970-01-01", "1970-01-31")
+            assert of_period([april, may], kind, *first, dates) == [april]
+            assert of_period([april, may], kind, *second, ("1970-01-31", "1970-03-03")) == [may]
+
+
+def test_a_line_of_an_hour_is_of_the_period_of_its_instant():
+    night = charge("h", 1, 1, start_us=30 * DAY, end_us=30 * DAY + HOUR)
+    shift = 4 * HOUR
+    assert of_period([night], "effective", shift, 30 * DAY + shift, ("1970-01-01", "1970-01-31")) == [night]

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from uncertainties import ufloat
 
 from carbonlens.accounting.cost import (
-    cloud,
     electricity_by_tariff,
     electricity_fixed,
+    of_bill,
     priced,
     stated_costs,
     total,
@@ -55,6 +55,10 @@ def charge(name, billed, effective, at_list, currency="USD", category="usage"):
         contracted=at_list,
         category=category,
     )
+
+
+def cloud(charges, kind):
+    return of_bill("cloud", "bills", charges, kind)
 
 
 BOUGHT = charge("p", "4550", "0", "5430", category="purchase")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from carbonlens.accounting.amortisation import amortised, embodied_share_kg
-from carbonlens.accounting.embodied import Piece, capital_goods, piece_of, server_share_kg
+from carbonlens.accounting.embodied import Piece, capital_goods, piece_by, piece_of, server_share_kg
 from carbonlens.accounting.propagation import exactly, stated
 from carbonlens.domain.asset import Asset
 from carbonlens.domain.estimate import unknown
@@ -70,6 +70,16 @@ def test_an_assets_own_statement_comes_first():
     assert piece_of(own, ROWS, "one").kg.value == pytest.approx(164)
 
 
+def test_a_source_for_all_is_taken_where_it_has_a_figure_and_said_where_not():
+    own = replace(ASSET, asset_id="own", hardware="box", embodied_kg=300.0, embodied_source="maker")
+    assert piece_by(ASSET, ROWS, "two").kg.value == pytest.approx(575.1)
+    kept = piece_by(own, ROWS, "two")
+    assert (kept.kg.value, [f.code for f in kept.findings]) == (300.0, ["CL493"])
+    assert piece_by(replace(ASSET, embodied_from="one"), ROWS).kg.value == pytest.approx(164)
+    # The choice for all stands before an asset's own.
+    assert piece_by(replace(ASSET, embodied_from="one"), ROWS, "two").kg.value == pytest.approx(575.1)
+
+
 def test_capital_goods_are_whole_in_the_period_of_purchase():
     assets = [ASSET, replace(ASSET, asset_id="next", purchased="2026-01-01")]
     goods = capital_goods(assets, ROWS, start="2025-01-01", end="2026-01-01", source="two")
@@ -116,8 +126,8 @@ def test_per_used_hour_there_is_no_idle_line():
     assert found.rate_kg_per_hour.value == pytest.approx(876 / 20_000)
     assert found.used_kg.value == pytest.approx(438)
     names = [f.figure_id for f in found.figures("a")]
-    assert names == ["a.rate_kg_per_hour", "a.used_kg"]
-    assert "used hour" in found.figures("a")[0].label
+    assert names == ["a.embodied_each_kg", "a.rate_kg_per_hour", "a.used_kg"]
+    assert "used hour" in found.figures("a")[1].label
 
 
 @given(

@@ -105,8 +105,16 @@ def test_hours_at_their_own_rates():
 
 
 def test_figures_rest_on_each_other():
-    match = hourly_match(loads(10), clean(5), RESIDUAL, ("site.kwh", "wind", "residual"))
+    match = hourly_match(loads(10), clean(5), RESIDUAL, ("site.kwh", "residual"), ("wind",))
     figures = {f.figure_id: f for f in match.figures("h")}
     assert figures["h.score"].inputs == ("h.matched_kwh", "h.load_kwh")
-    assert figures["h.load_kwh"].inputs == ("site.kwh", "wind", "residual")
-    assert all(i in figures or i in match.input_ids for f in figures.values() for i in f.inputs)
+    assert figures["h.load_kwh"].inputs == ("site.kwh", "residual")
+    assert figures["h.clean_kwh"].inputs == ("wind",)
+    known = {*figures, *match.input_ids, *match.clean_ids}
+    assert all(i in known for f in figures.values() for i in f.inputs)
+
+
+def test_over_the_period_an_hour_without_load_counts_too():
+    match = hourly_match(loads(10), {0: Decimal(5), 1: Decimal(5)}, RESIDUAL)
+    assert (match.clean_kwh.value, match.matched_kwh.value) == (10.0, 5.0)
+    assert (match.annual_matched_kwh.value, match.annual_kg.value) == (10.0, 0.0)

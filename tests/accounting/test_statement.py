@@ -12,6 +12,7 @@ from carbonlens.accounting.emissions import Rate
 from carbonlens.accounting.propagation import stated
 from carbonlens.accounting.site_energy import Activity, SiteTerms, at_facility
 from carbonlens.accounting.statement import Given, statement
+from carbonlens.domain.certificate import CRITERIA, Certificate
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.site import Site
 
@@ -109,6 +110,28 @@ def test_scopes_hold_every_kilogram_once(activities):
     held = [e.value for t in made.scopes if t.method == "location" for e in (t.kg, t.at_least_kg) if e.value]
     total = [x.estimate("location_kg").value for x in (made.total, made.at_least) if x is not None]
     assert sum(held) == pytest.approx(sum(v for v in total if v), rel=1e-9)
+
+
+@settings(max_examples=40)
+@given(ACTIVITIES, st.integers(0, 10**6), st.sampled_from(["2025", "2026", "2026-05"]))
+def test_market_based_emissions_of_sites_sum_to_the_blends(activities, mwh, vintage):
+    certificate = Certificate(
+        certificate_id="go",
+        kind="certificate",
+        entity="E",
+        market="M0",
+        energy_mwh=Decimal(mwh),
+        period=vintage,
+        value_kg_per_kwh=Decimal(0),
+        retired="2026-12-01",
+        criteria=dict.fromkeys(CRITERIA, True),
+    )
+    made = of(activities, certificates=(certificate,))
+    blends = {b.demand.market: b for b in made.blends}
+    for site, held in TERMS.items():
+        kg = [x.estimate("market_kg").value for x in made.lines if x.site_id == site]
+        if kg:
+            assert sum(kg) == pytest.approx(blends[held.site.market].emissions_kg.value, rel=1e-9, abs=1e-9)
 
 
 def test_overheads_are_applied_once_and_in_their_order():

@@ -86,6 +86,24 @@ def test_a_control_group_that_is_not_the_root_is_named_beside_the_cpu(place, pat
     assert ("control group" in (parts(place)["CPU"].note or "")) is (path == "/job")
 
 
+@pytest.mark.parametrize("quota", ["150000", "max"])
+def test_a_part_of_the_machine_is_said_of_cpu_and_memory(place, quota):
+    put(place.root / "sys" / "devices" / "system" / "cpu" / "online", "0-7\n")
+    put(place.root / "proc" / "meminfo", "MemTotal: 16000000 kB\n")
+    put(place.root / "proc" / "self" / "cgroup", "0::/job\n")
+    put(place.root / "proc" / "self" / "mountinfo", "35 24 0:31 / /cg rw - cgroup2 cgroup2 rw\n")
+    put(place.root / "cg" / "job" / "cpu.max", f"{quota} 100000\n")
+    put(place.root / "cg" / "job" / "memory.max", "max" if quota == "max" else "4096000000\n")
+    found = examine(ledger="ledger", place=place)
+    told = doctor_json(found)["machine"]["allowance"]
+    cpu, ram = found.parts[:2]
+    limited = quota != "max"
+    assert ("the work may use 1.5 of 8 CPUs" in (cpu.note or "")) is limited
+    assert ("the work may hold 4.1 GB of 16.4 GB of memory" in (ram.note or "")) is limited
+    assert (told["cpu_limit"], told["memory_limit_bytes"]) == ((1.5, 4096000000) if limited else (None, None))
+    assert told["machine_cpus"] == 8
+
+
 def test_counters_are_used_and_memory_has_its_own(place):
     tree = Powercap(place.root / "sys" / "class" / "powercap")
     with turning(tree.zone("intel-rapl:0", "package-0")):

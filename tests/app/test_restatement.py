@@ -10,8 +10,12 @@ from carbonlens.app.ledger_care import close, supersede, verify
 from carbonlens.app.restatement import prior_periods, restate
 from carbonlens.app.statement import make_statement
 from carbonlens.domain.identity import sha256_hex
+from carbonlens.domain.meter_reading import MeterReading
+from carbonlens.domain.run import Origin
+from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import InputFileError, RecordError, UsageError
 from carbonlens.ledger import restatements
+from carbonlens.ledger.activity import READINGS
 from carbonlens.ledger.store import Ledger
 from carbonlens.reporting.statement_json import statement_json
 from tests.app import statement_case as case
@@ -179,3 +183,32 @@ def test_records_found_after_a_close_are_lines_of_the_later_period(folder):
     (line,) = prior_periods(ledger=store, now_us=case.NOW_US)
     assert line.found_in == ("2026-06",)
     assert line.adjustment_j == Decimal(late.energy[0].energy_j)
+
+
+def test_readings_found_after_a_close_are_lines_of_metered_energy(folder):
+    store, inventory = folder / "ledger", folder / "inventory"
+    (inventory / "meters.toml").write_text(case.METER)
+    close(case.PERIOD, ledger=store, by="tester", inventory=inventory)
+    day_us = 24 * US_PER_HOUR
+    reading = MeterReading(
+        reading_id="late-one",
+        meter_id="main",
+        start_us=case.FIRST_HOUR * US_PER_HOUR,
+        end_us=(case.FIRST_HOUR + case.HOURS) * US_PER_HOUR,
+        energy_j=Decimal(31) * 3_600_000,
+        boundary="facility",
+        origin=Origin(instrument="test-1"),
+    )
+    Ledger(store).add_rows(READINGS, [reading], source_sha256="cd" * 32, importer="test-1")
+    (line,) = prior_periods(ledger=store, inventory=inventory, now_us=case.NOW_US)
+    assert (line.metered_at, line.boundary, line.records) == ("lab", "facility", ("late-one",))
+    assert (line.closed_j, line.now_j, line.adjustment_j) == (None, reading.energy_j, None)
+    # A reading that reaches into the next month counts with the month's part of it alone.
+    close("2026-06", ledger=store, by="tester", inventory=inventory)
+    more = msgspec.structs.replace(
+        reading, reading_id="late-two", supersedes="late-one", end_us=reading.end_us + 31 * day_us
+    )
+    Ledger(store).add_rows(READINGS, [more], source_sha256="ce" * 32, importer="test-1")
+    may, june = prior_periods(ledger=store, inventory=inventory, now_us=case.NOW_US)
+    assert (may.period, may.now_j) == ("2026-05", reading.energy_j / 2)
+    assert (june.period, june.closed_j, june.now_j) == ("2026-06", None, reading.energy_j * 30 / 62)

@@ -5,12 +5,13 @@ from decimal import Decimal
 import msgspec
 import pytest
 
-from carbonlens.app.ledger_care import close
+from carbonlens.app.ledger_care import close, verify
 from carbonlens.app.statement import make_statement
 from carbonlens.domain.run import Reading, Run
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import SelectionError, UsageError
 from carbonlens.ledger import schema
+from carbonlens.ledger.activity import SNAPSHOTS
 from carbonlens.ledger.calendar import Calendar
 from carbonlens.ledger.store import Ledger
 from tests.app import statement_case as case
@@ -135,17 +136,37 @@ def test_runs_beyond_a_meter_are_a_finding_and_a_negative_rest(tmp_path):
     near(values(statement)[f"statement.{case.PERIOD}.lab.metered.facility_kwh"], 500)
 
 
-def test_a_meter_with_a_gap_is_shown_and_not_used(tmp_path):
+def test_a_meter_with_a_gap_keeps_what_it_counted_as_a_lower_bound(tmp_path):
     case.write(tmp_path, with_meter=Decimal(1000))
     (tmp_path / "inventory" / "readings.csv").write_text(
         "meter,start,end,energy,unit\nmain,2026-05-01T00:00Z,2026-05-20T00:00Z,1000,kWh\n"
     )
     statement = made(tmp_path).statement
-    assert {line.kind for line in statement.lines} == {"recorded"}
-    assert statement.heading == "attributable to recorded AI workloads"
+    found = values(statement)
+    at = f"statement.{case.PERIOD}"
+    metered = found[f"{at}.lab.metered.facility_kwh"]
+    assert (metered.value, metered.state) == (pytest.approx(1000), "unbounded")
+    assert found[f"{at}.total.at_least.location_kg"].value == pytest.approx(400)
+    # The true total holds the other site alone.
+    near(found[f"{at}.total.facility_kwh"], found[f"{at}.edge.facility_kwh"].value)
+    cost = found[f"{at}.lab.metered.electricity.EUR"]
+    assert (cost.value, cost.state) == (pytest.approx(250), "unbounded")
+    assert statement.cost.totals["EUR"].state == "unbounded"
     assert "CL482" in {f.code for f in statement.findings}
-    (beside,) = statement.reconciliations
-    assert not beside.is_activity
+
+
+def test_a_certificate_that_metered_months_claimed_is_not_claimed_again_after_a_gap(tmp_path):
+    """January took all of it by meter; February has no reading, and a run in May finds nothing left."""
+    case.write(tmp_path)
+    inventory = tmp_path / "inventory"
+    (inventory / "meters.toml").write_text(case.METER)
+    (inventory / "readings.csv").write_text(
+        "meter,start,end,energy,unit\nmain,2026-01-01T00:00Z,2026-02-01T00:00Z,100,kWh\n"
+    )
+    found = values(made(tmp_path, period="2026-01").statement)
+    near(found["statement.2026-01.lab.metered.market_kg"], 0)
+    after = values(made(tmp_path).statement)[f"statement.{case.PERIOD}.lab.market_kg"]
+    near(after, case.it_kwh() * case.PUE * case.RESIDUAL)
 
 
 def test_a_factor_of_the_hour_is_used_in_that_hour(tmp_path):
@@ -218,6 +239,29 @@ def test_a_closed_period_is_no_draft(tmp_path):
     closed = made(tmp_path)
     assert not closed.is_draft
     assert not any(b.is_provisional for b in closed.statement.blends)
+
+
+@pytest.mark.slow
+def test_a_close_keeps_the_inventory_and_a_statement_names_what_it_used(tmp_path):
+    case.write(tmp_path)
+    before = made(tmp_path)
+    assert set(before.snapshots) == {f.name for f in (tmp_path / "inventory").iterdir()}
+    store = Ledger(tmp_path / "ledger")
+    # A statement writes nothing.
+    assert store.rows(SNAPSHOTS)[0] == []
+    closed = close(case.PERIOD, ledger=store.path, by="test", inventory=tmp_path / "inventory")
+    assert closed.inventory == before.snapshots
+    assert {s.snapshot_id for s in store.rows(SNAPSHOTS)[0]} == set(before.snapshots.values())
+    same = made(tmp_path)
+    assert (same.inventory_sha256, same.is_draft) == (before.inventory_sha256, False)
+    assert "CL469" not in {f.code for f in same.statement.findings}
+    tariffs = tmp_path / "inventory" / "tariffs.toml"
+    tariffs.write_text(tariffs.read_text().replace("0.30", "0.90"))
+    changed = made(tmp_path)
+    assert changed.inventory_sha256 != before.inventory_sha256
+    (said,) = [f for f in changed.statement.findings if f.code == "CL469"]
+    assert "another tariffs.toml" in said.message
+    assert verify(ledger=store.path).sound
 
 
 def test_the_last_quarter_with_runs_is_taken_where_none_is_named(folder):

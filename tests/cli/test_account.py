@@ -43,6 +43,60 @@ def test_the_statement_fits_a_terminal_and_names_place_and_factor(ask):
     assert "own/DE" in text
 
 
+def test_hardware_is_printed_with_basis_and_sources(tmp_path):
+    case.write(tmp_path)
+    (tmp_path / "inventory" / "assets.csv").write_text(
+        "id,hardware,site,purchased,life_years\na,nvidia-h100-sxm-80gb,lab,2026-01-01,4\n"
+    )
+    shell = Shell(tmp_path)
+    options = ("--period", case.PERIOD, "--inventory", "inventory", "--ledger", "ledger")
+    text = " ".join(shell("account", *options).stdout.split())
+    assert "(per calendar hour)" in text
+    assert "575.1 kg (boavizta)" in text
+    assert "164 kg (nvidia-pcf)" in text
+    assert "Made with inventory " in text
+    one = shell("account", *options, "--embodied-source", "boavizta").stdout
+    assert "nvidia-pcf" not in one
+    refused = shell("account", *options, "--embodied-source", "nobody", code=2).stderr
+    assert "choose one of boavizta" in refused
+
+
+def test_idle_hardware_has_the_digits_of_what_it_is_part_of(tmp_path):
+    case.write(tmp_path)
+    (tmp_path / "inventory" / "assets.csv").write_text(
+        "id,hardware,count,site,purchased,life_years,embodied_kg,embodied_low_kg,embodied_high_kg,"
+        "embodied_source,devices\na,S,1,lab,2026-01-01,1,3486,2000,5000,x,h1\n"
+    )
+    shell = Shell(tmp_path)
+    text = shell("account", "--period", case.PERIOD, "--inventory", "inventory", "--ledger", "ledger").stdout
+    whole, idle = " ".join(text.split()).split("amortised ")[1].split(", of it idle ")
+    assert whole.split()[0] == idle.split()[0]
+
+
+def test_initiatives_stand_beside_the_statement_and_are_never_subtracted(tmp_path):
+    case.write(tmp_path)
+    shell = Shell(tmp_path)
+    options = ("--period", case.PERIOD, "--inventory", "inventory", "--ledger", "ledger")
+    before = shell.json("account", *options)
+    (tmp_path / "inventory" / "initiatives.toml").write_text(
+        '[[initiative]]\nid = "int8"\ntitle = "Serve in int8"\nstart = 2026-01-15\n'
+        "claimed = { energy_kwh = 9000, emissions_location_kg = 3000, "
+        'money = { amount = 2400, currency = "EUR" } }\n'
+        'verified = { energy_kwh = 7600 }\nverified_by = "an audit"\n'
+    )
+    after = shell.json("account", *options)
+    assert (before["total"], before["initiatives"]) == (after["total"], [])
+    (one,) = after["initiatives"]
+    at = f"statement.{case.PERIOD}.initiative.int8"
+    assert one["a_year"]["claimed"]["money"]["id"] == f"{at}.claimed.money"
+    assert one["a_year"]["verified"]["energy_kwh"]["value"] == 7600
+    assert {f"{at}.claimed.energy_kwh", f"{at}.verified.energy_kwh"} <= {f["id"] for f in after["figures"]}
+    text = " ".join(shell("account", *options).stdout.split())
+    assert "Initiative int8, a year and in no total: claimed 9 MWh, 3 t CO₂e location-based" in text
+    assert "verified 7.6 MWh" in text
+    assert "7.6 MWh" in shell("explain", f"{at}.verified.energy_kwh", *options[2:]).stdout
+
+
 def test_json_holds_every_figure_with_its_inputs(ask):
     found = ask.json("account", "--period", case.PERIOD, "--by", "team")
     assert found["schema"] == "carbonlens/account/1"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from carbonlens.compare.noise import CLOCK_GAP, LOAD_RATIO, STEAL_SHARE, THROTTLED_SHARE
-from carbonlens.compare.stopping import StopRule
+from carbonlens.domain.bench import Pace
 from carbonlens.domain.study import SHORT_METRICS
 from carbonlens.inventory import study_file
 
@@ -17,7 +17,16 @@ BLOCKS = dict(re.findall(r"<!-- example: ([\w.]+) -->\n```\w*\n(.*?)```", PAGE, 
 
 def test_no_block_is_left_out():
     assert len(BLOCKS) == PAGE.count("```") // 2
-    assert set(BLOCKS) == {"runs.csv", "compare", "study.toml", "check", "place.toml", "carbon", "plan"}
+    assert set(BLOCKS) == {
+        "runs.csv",
+        "compare",
+        "study.toml",
+        "study",
+        "check",
+        "place.toml",
+        "carbon",
+        "plan",
+    }
 
 
 def run_block(shell, name):
@@ -32,7 +41,8 @@ def run_block(shell, name):
 def test_the_commands_print_what_stands_below_them(shell):
     (shell.folder / "runs.csv").write_text(BLOCKS["runs.csv"], "utf-8")
     (shell.folder / "place.toml").write_text(BLOCKS["place.toml"], "utf-8")
-    for name in ("compare", "check", "carbon", "plan"):
+    (shell.folder / "study.toml").write_text(BLOCKS["study.toml"], "utf-8")
+    for name in ("compare", "study", "check", "carbon", "plan"):
         run_block(shell, name)
 
 
@@ -40,12 +50,12 @@ def test_the_study_file_is_one(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(BLOCKS["study.toml"], "utf-8")
     study, _ = study_file.load(file)
-    assert [(g.metric, g.kind) for g in study.gates] == [("match", "min_retention"), ("power_w", "max_ratio")]
+    assert [(g.metric, g.kind) for g in study.gates] == [("match", "min_retention")]
     assert study.per_day == pytest.approx(2e9 / 365.2425)
 
 
 def test_the_numbers_in_the_text_are_those_of_the_program():
     assert {STEAL_SHARE, THROTTLED_SHARE, CLOCK_GAP} == {0.10, 0.15}
     assert LOAD_RATIO == 2.0
-    assert StopRule().least == 8
+    assert Pace().least == 10
     assert [name for name in SHORT_METRICS if name != "latency" and f"`{name}`" not in PAGE] == []

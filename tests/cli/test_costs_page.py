@@ -17,7 +17,10 @@ BLOCKS = dict(re.findall(r"<!-- example: ([\w.]+) -->\n```\w*\n(.*?)```", PAGE, 
 MODULES = [
     *("importers/focus", "importers/focus_cells", "app/importing_charges", "app/charges"),
     *(f"accounting/{n}" for n in ("charges", "charge_joining", "tariff", "cost", "hardware_cost")),
-    *(f"accounting/{n}" for n in ("exchange", "price_choice")),
+    *(f"accounting/{n}" for n in ("exchange", "price_choice", "electricity_bill", "metered_cost")),
+    *(f"accounting/{n}" for n in ("cloud_hours", "expenses", "reported_cost", "statement_cost")),
+    *("app/statement_bills", "app/statement_costs", "app/statement_cloud", "app/statement_prices"),
+    "accounting/bill_energy",
 ]
 
 

@@ -136,7 +136,7 @@ def test_import_takes_refuses_and_says_what(shell):
     assert "saved 1 factor of ember.csv (Ember yearly, long)" in text
     assert "left out: 1 line before 2019" in done.stdout
     assert "refused: 1 factor" in done.stdout
-    assert "CL341 error: ember.csv:5 grid CF 2024 is 0 kg/kWh" in " ".join(done.stderr.split())
+    assert "CL341 error: ember.csv:5: grid CF 2024 is 0 kg/kWh" in " ".join(done.stderr.split())
     listed = shell.json("factors", "list", "--zone", "FR", "--year", "2024", "--factors", "own")
     own = [f for f in listed["factors"] if f["own"]]
     assert [(f["value"], f["factor_id"]) for f in own] == [("0.04418", "ember-csv/FR/2024")]

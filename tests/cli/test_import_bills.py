@@ -98,7 +98,9 @@ def test_charges_are_shared_over_runs_and_the_rest_is_a_line(shell):
     assert result["basis"] == "accrual"
     assert result["runs"]["USD"] == {"a": 9.65, "b": 4.825, "unallocated": 4.825}
     assert {p["how"] for p in result["parts"]} == {"time"}
-    assert result["invoices"] == [{"invoice_id": "inv-1", "currency": "USD", "billed": 19.3}]
+    (invoice,) = result["invoices"]
+    assert (invoice["invoice_id"], invoice["currency"], invoice["billed"]) == ("inv-1", "USD", 19.3)
+    assert invoice["figure"] == "charges.all.effective.time.invoice.inv-1.USD"
     by_energy = shell.json("charges", "--weights", "energy")
     assert by_energy["runs"]["USD"] == {"a": 14.475, "b": 4.825}
     text = shell("charges").stdout.splitlines()

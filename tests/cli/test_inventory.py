@@ -5,7 +5,7 @@ from tests.inventory.inventory_files import METER, SITE, TERMS, lay
 
 def test_init_and_check(shell):
     done = shell("inventory", "init", "inventory")
-    assert "saved 15 files" in done.stdout
+    assert "saved 18 files" in done.stdout
     done = shell("inventory", "check")
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "0 findings" in done.stdout
@@ -13,6 +13,11 @@ def test_init_and_check(shell):
     assert done.stderr == ""
     assert "holds files already" in shell("inventory", "init", "inventory", code=2).stderr
     assert shell.json("inventory", "init", "other")["files"][0] == "assets.csv"
+
+
+def test_init_takes_the_folder_that_every_command_finds(shell):
+    shell("inventory", "init")
+    assert "invented" in shell("inventory", "check").stdout
 
 
 def test_findings_are_listed_and_exit_0(shell):

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carbonlens.cli import output
 from carbonlens.cli.output import clip_apart, columns
+from carbonlens.domain.finding import Finding
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,22 @@ def test_every_name_fits_and_shows_some_of_itself(names, width):
     for text in clip_apart(names, width):
         assert columns(text) <= width
         assert text.strip("…")
+
+
+@pytest.mark.parametrize("width", range(16, 60))
+@pytest.mark.parametrize(
+    "joined", ["+56.0 % to +101\N{NO-BREAK SPACE}%)", "from 3.4\N{NO-BREAK SPACE}mJ on", "2 %; then"]
+)
+def test_a_line_does_not_part_a_number_from_its_unit(joined, width):
+    lines = output.wrap(f"the widest interval of all of them is {joined} and that is wide", width)
+    assert max(map(len, lines)) <= width
+    assert not [line for line in lines if line.strip().startswith(("%", "mJ"))]
+    assert " ".join(" ".join(lines).split()).endswith("and that is wide")
+
+
+def test_what_other_programs_say_in_several_lines_is_one(capsys):
+    output.note("RuntimeError: first\nsecond\r\n\tthird \x1b[31mred")
+    assert capsys.readouterr().err == "RuntimeError: first second   third \N{REPLACEMENT CHARACTER}[31mred\n"
+    said = Finding(code="CL999", severity="warning", message="it says\nno more", file="a\nb")
+    output.print_findings([said])
+    assert "\N{REPLACEMENT CHARACTER}" not in capsys.readouterr().err

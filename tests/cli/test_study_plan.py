@@ -133,3 +133,19 @@ def test_steps_of_a_planned_lattice_may_be_chosen(shell, tmp_path):
         said = shell(*command, "--study", "st.toml", "--step", "r", code=2).stderr
         assert "no step 'r'" in said
         assert "known: baseline, p, q, p+q" in said
+
+
+def test_names_given_as_a_number_are_refused_with_the_option(shell):
+    done = shell("study", "plan", "--steps", "a,b", code=2)
+    assert "--steps is a,b" in done.stderr
+    assert "--step NAME" in done.stderr
+
+
+def test_orders_that_were_written_are_not_asked_to_be_kept(shell):
+    assert "keep the orders" in shell("study", "plan", "--steps", "6").stdout
+    assert "keep the orders" not in shell("study", "plan", "--steps", "6", "-o", "plan.toml").stdout
+
+
+def test_every_round_says_how_many_more_there_are(shell):
+    text = " ".join(shell("study", "plan", "--steps", "20", "--budget", "1h").stdout.split())
+    assert text.count("more") - text.count("more time") == 2

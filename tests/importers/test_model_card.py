@@ -203,3 +203,54 @@ def test_a_file_that_states_nothing(tmp_path):
     file.write_bytes(b"\xff\x00\xd8\x99")
     with pytest.raises(InputFileError):
         read_claims(file)
+
+
+@pytest.mark.parametrize(
+    ("front", "text", "found"),
+    [
+        ("1.87", "Training emitted 1.87 kilograms of CO2.", True),
+        ("1.87", "The carbon footprint of training was about 1,870 g.", True),
+        ("0.00187", "We estimate 1.87 kg CO₂eq in total.", True),
+        ("31.2", "Estimated total emissions were 31.2 metric tons of CO2eq.", True),
+        ("1870", "Training emitted 1.87 kg of CO2eq.", False),
+        ("1870", "CO$_2$ emissions: 1.9 kg; a whole year of our office emits 1870 kg of CO2.", False),
+        ("432", "The grid has a carbon efficiency of 432 kgCO2eq/kWh.", False),
+        ("1.87", "It has 1.87 g of something; carbon is not told.", False),
+        ("15", "Emissions of a model trained on 15T tokens were not measured.", False),
+        ("1870", "Training emitted 52 kg of CO2eq with all experiments.", False),
+    ],
+)
+def test_grams_of_the_front_matter_against_the_text(front, text, found):
+    from carbonlens.audit.claims import check_claims
+
+    claims = claims_of(f"---\nco2_eq_emissions:\n  emissions: {front}\n---\n# Model\n\n{text}\n", "card.md")
+    assert [f.code for f in check_claims(claims) if f.code == "CL711"] == (["CL711"] if found else [])
+
+
+PLACED = "---\nco2_eq_emissions:\n  emissions: {}\n  geographical_location: France\n---\n{}\n"
+
+
+@pytest.mark.parametrize(
+    ("stated", "prose", "masses"),
+    [
+        ("432", "Grid: 0.432 kg CO2-eq/kWh.", []),
+        ("0.5", "The grid intensity was 0.5 kg CO2-eq per kWh.", []),
+        ("12", "Carbon emissions were offset; the dataset holds 12 t of text. Total carbon 12 g.", ["12 g"]),
+        ("25000000", "It emitted 25 t CO2 for one, and 30 t CO2 with tuning.", ["25 t", "30 t"]),
+        ('"2.5 kg"', "Text.", []),
+    ],
+)
+def test_masses_in_prose_are_emissions_below_the_front_matter(stated, prose, masses):
+    claims = [c for c in claims_of(PLACED.format(stated, prose), "card.md") if not c.front_matter]
+    assert [f"{c.emissions.value} {c.emissions.unit}" for c in claims] == masses
+    assert {c.region for c in claims} <= {"France"}
+    assert len({c.what for c in claims}) == len(claims)
+    assert {f.code for f in check_claims(claims)} & {"CL707", "CL710"} == set()
+
+
+@pytest.mark.parametrize(
+    ("header", "field", "unit"), [("energy_kwh", "energy", "kWh"), ("emissions_kg", "emissions", "kg")]
+)
+def test_a_unit_behind_an_underscore(header, field, unit):
+    assert (column_of(header).field, column_of(header).unit) == (field, unit)
+    assert column_of("cpu_power") is None

@@ -32,7 +32,7 @@ def lay(folder: Path, **texts: str) -> Path:
         stem, _, suffix = key.rpartition("_")
         name = (
             stem
-            if stem in ("exchange_rates", "certificate_hours", "service_uses")
+            if stem in ("exchange_rates", "certificate_hours", "service_uses", "price_index")
             else stem.replace("_", "-")
         )
         (folder / f"{name}.{suffix}").write_text(text, "utf-8")
@@ -60,8 +60,11 @@ def written(inventory, *, semicolon: bool = False) -> dict[str, str]:
     """Return the texts of files that hold the inventory."""
     texts = {f"{kind}.toml": tomli_w.dumps(_tables(inventory, kind)) for kind in TABLES}
     texts["reporting.toml"] = tomli_w.dumps(_stated(_plain(inventory.terms)))
-    texts["prices.csv"] = _csv([_price(p) for p in inventory.prices], semicolon)
+    texts["prices.csv"] = _csv([_with_amount(p, "price_id") for p in inventory.prices], semicolon)
     texts["exchange_rates.csv"] = _csv([_plain(r) for r in inventory.exchange_rates], semicolon)
+    texts["price_index.csv"] = _csv([_plain(i) for i in inventory.price_indices], semicolon)
+    texts["expenses.csv"] = _csv([_with_amount(e, "expense_id") for e in inventory.expenses], semicolon)
+    texts["invoices.csv"] = _csv([_with_amount(i, "invoice_id") for i in inventory.invoices], semicolon)
     texts["readings.csv"] = _csv([_reading(r) for r in inventory.readings], semicolon)
     texts["certificate_hours.csv"] = _csv(
         [
@@ -93,10 +96,10 @@ def _entry(record, id_field):
     return plain
 
 
-def _price(price):
-    plain = _plain(price)
-    name, amount = plain.pop("price_id"), plain.pop("amount")
-    return {**plain, **amount, "id": name}
+def _with_amount(record, id_field):
+    plain = _plain(record)
+    name, amount = plain.pop(id_field), plain.pop("amount")
+    return {**plain, **(amount or {}), "id": name}
 
 
 def _reading(reading):

@@ -8,11 +8,13 @@ from msgspec.structs import replace
 
 from carbonlens.domain.asset import Asset
 from carbonlens.domain.certificate import CRITERIA, Certificate
+from carbonlens.domain.charge import Invoice
+from carbonlens.domain.expense import Expense
 from carbonlens.domain.initiative import Delivery, Initiative, Saving
 from carbonlens.domain.inventory import Inventory, ReportingTerms
 from carbonlens.domain.meter_reading import MeterReading
 from carbonlens.domain.money import Money
-from carbonlens.domain.pricing import ExchangeRate, PriceRow, Tariff, TariffBand
+from carbonlens.domain.pricing import ExchangeRate, PriceIndex, PriceRow, Tariff, TariffBand
 from carbonlens.domain.service import Service, Use
 from carbonlens.domain.site import Meter, Site
 
@@ -155,6 +157,30 @@ rates = st.builds(
     rate=amounts,
     source=names,
 )
+indices = st.builds(
+    PriceIndex, currency=currencies, year=st.integers(1990, 2100), index=amounts, source=names
+)
+invoices = st.builds(Invoice, invoice_id=names, amount=money, source=names)
+expenses = st.builds(
+    Expense,
+    expense_id=names,
+    kind=st.just("engineering"),
+    what=st.just("") | names,
+    start=st.just("2026-01-01"),
+    end=st.sampled_from(["2026-01-02", "2027-01-01"]),
+    quantity=st.floats(0, 1e6),
+    per=st.sampled_from(["hour", "month"]),
+    source=names,
+) | st.builds(
+    Expense,
+    expense_id=names,
+    kind=st.just("software"),
+    start=st.just("2026-01-01"),
+    end=st.just("2026-02-01"),
+    amount=money,
+    initiative=words,
+    source=names,
+)
 terms = st.builds(
     ReportingTerms,
     timezone=st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kolkata"]),
@@ -213,6 +239,9 @@ inventories = st.builds(
     tariffs=unique(tariffs, "tariff_id"),
     prices=unique(prices, "price_id"),
     exchange_rates=st.lists(rates, max_size=3, unique_by=lambda r: (r.quote, r.date)).map(tuple),
+    price_indices=st.lists(indices, max_size=3, unique_by=lambda i: (i.currency, i.year)).map(tuple),
+    expenses=unique(expenses, "expense_id"),
+    invoices=unique(invoices, "invoice_id"),
     readings=unique(readings, "reading_id"),
     services=unique(services, "service_id"),
 )

@@ -138,3 +138,29 @@ def test_a_study_file_round_trips(tmp_path):
 def test_a_study_that_contradicts_itself_is_refused(tmp_path, change, named):
     with pytest.raises(ConfigError, match=named):
         load_study(tmp_path, STUDY.replace(*change))
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ("host_overhead = 1.1", "has no source"),
+        ('host_overhead = 0.9\nhost_overhead_source = "x"', "outside the possible"),
+        ('host_overhead = nan\nhost_overhead_source = "x"', "outside the possible"),
+        ("pue = 1.2", "has no source"),
+        ("", "neither pue nor host_overhead"),
+    ],
+)
+def test_a_facility_without_source_or_sense_is_refused(tmp_path, section, words):
+    file = tmp_path / "a.toml"
+    file.write_text(f"[facility]\n{section}\n", "utf-8")
+    with pytest.raises(ConfigError, match=words):
+        assumptions.load(file)
+
+
+def test_a_host_overhead_is_read_and_written_back(tmp_path):
+    file = tmp_path / "a.toml"
+    stated = ("host_overhead = 1.1", 'host_overhead_source = "wall"', "host_overhead_u_relative = 0.02")
+    file.write_text("\n".join(["[facility]", *stated]), "utf-8")
+    vector = assumptions.load(file)
+    assert (vector.pue, vector.host_overhead, vector.host_overhead_u_relative) == (None, 1.1, 0.02)
+    assert assumptions.from_tables(assumptions.to_tables(vector), where="again") == vector

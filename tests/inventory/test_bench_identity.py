@@ -137,8 +137,97 @@ def test_two_command_lines_are_their_scripts_and_their_window(tmp_path):
     assert what_is_measured(of()) != before
 
 
+NAMED = {
+    "an option with =": ("python -S run.py --model=int8.onnx", "int8.onnx"),
+    "an option of one letter": ("python run.py -mint8.onnx", "int8.onnx"),
+    "a list": ("python run.py --models a.pt,b.pt", "b.pt"),
+    "a name with its value": ("python run.py model:int8.onnx", "int8.onnx"),
+    "a response file's mark": ("python run.py @int8.onnx", "int8.onnx"),
+    "a module without a blank": ("python -mpkg", "pkg/__main__.py"),
+    "a module behind other options": ("python -Bum pkg", "pkg/__main__.py"),
+    "a script without an ending": ("python train", "train"),
+    "one behind options with values": ("python3.11 -W ignore -X dev train data", "train"),
+    "one behind env": ("env A=1 python train", "train"),
+    "one of a shell": ("bash train", "train"),
+    "one of a launcher": ("torchrun --nproc_per_node 2 train", "train"),
+    "a folder": ("python pkg", "pkg/__main__.py"),
+    "a line of a shell": ("sh -c 'cd . && python train --x'", "train"),
+    "a line of a shell, a model": ("sh -c 'python -c 1 int8.onnx'", "int8.onnx"),
+    "a line, ended by a semicolon": ('sh -c "cd .; python train; true"', "train"),
+    "a line in brackets": ('bash -c "(python train)"', "train"),
+    "a line in brackets, no blank": ('bash -c "(./infer)"', "infer"),
+    "a line, redirected": ('bash -lc "./infer >out 2>&1"', "infer"),
+    "a line of two lines": ("sh -c 'cd .\npython train'", "train"),
+    "a line in a line": ("""sh -c "timeout 9 bash -ec 'python train'" """, "train"),
+    "a line for env": ("env -S 'python train'", "train"),
+    "a quoted name in a line": ("sh -c 'python \"train\"'", "train"),
+    "a module in a line": ('sh -c "python -m pkg"', "pkg/__main__.py"),
+    "a quote that is not closed": ("""sh -c "echo it's; python train" """, "train"),
+    "a program": ("./infer", "infer"),
+    "a program behind a launcher": ("taskset -c 0 ./infer", "infer"),
+    "a program behind env": ("env A=1 ./infer", "infer"),
+    "a program for a shell": ("sh -c ./infer", "infer"),
+}
+
+
+@pytest.mark.parametrize("how", NAMED)
+def test_a_script_or_model_counts_however_a_command_names_it(tmp_path, how):
+    line, file = NAMED[how]
+    for name in (
+        "run.py",
+        "int8.onnx",
+        "a.pt",
+        "b.pt",
+        "train",
+        "data",
+        "infer",
+        "pkg/__init__.py",
+        "pkg/__main__.py",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("before")
+    (tmp_path / "infer").chmod(0o755)
+
+    def now():
+        return what_is_measured(quick("true", [line], units=Decimal(1), folder=tmp_path))
+
+    before = now()
+    (tmp_path / "data").write_text("what a script reads is not looked at")
+    assert now() == before
+    (tmp_path / file).write_text("after")
+    assert changed(before, now()) == (str(tmp_path / file),)
+
+
+DATA_ALONE = [
+    'bash -ec "cp in out"',
+    'bash -o pipefail -c "cp in out"',
+    'bash -lc "cat < in > out"',
+    'bash -lc "./missing > in"',
+    'sh -exc "cat in"',
+    "python -Ic pass in",
+    "python -uc pass in",
+    "python -c 'print(1); (python in)'",
+    "sh -c 'cat ./in'",
+]
+
+
+def test_what_no_interpreter_runs_is_data(tmp_path):
+    for name in ("in", "module", "work.py"):
+        (tmp_path / name).write_text("before")
+    lines = ["cp in out", "python -m work module", "python -c 1 in", *DATA_ALONE]
+    bench = quick("true", lines, units=Decimal(1), folder=tmp_path)
+    assert what_is_measured(bench).files.keys() == {str(tmp_path / "work.py")}
+
+
 @pytest.mark.parametrize(
-    "words", [["x" * 5000 + ".py"], ["python", "a\0b.py"], ["python", "-m", ".."], ["/"]]
+    "words",
+    [
+        *(["x" * 5000 + ".py"], ["python", "a\0b.py"], ["python", "-m", ".."], ["/"]),
+        *(
+            ["sh", "-c", line]
+            for line in ("", " ", "(", "'(", "'('\"'('\"", "it's (", "\u00a0(\x0b", "a\0/b c", "\\")
+        ),
+    ],
 )
 def test_odd_words_name_no_file(tmp_path, words):
     bench = quick("true", ["false"], units=Decimal(1), folder=tmp_path)

@@ -59,6 +59,9 @@ def test_what_is_written_is_read_again(inventory, semicolon):
         prices=in_order(inventory.prices, "price_id"),
         services=in_order(inventory.services, "service_id"),
         exchange_rates=in_order(inventory.exchange_rates, "base", "quote", "date"),
+        price_indices=in_order(inventory.price_indices, "currency", "year"),
+        expenses=in_order(inventory.expenses, "expense_id"),
+        invoices=in_order(inventory.invoices, "invoice_id"),
         readings=tuple(
             r
             if (m := known.get(r.meter_id)) is None

@@ -73,7 +73,6 @@ kind = "min_retention"
 limit = 0.98
 [engineering]
 amount_per_hour = "80"
-currency = "eur"
 source = "payroll"
 """,
     )
@@ -103,6 +102,8 @@ source = "payroll"
         ('[[gate]]\nname = "g"\nmetric = "latency_p90_ms"\nkind = "max_value"\nlimit = 1.0\n', "latency_p90"),
         ('[[step]]\nname = "b"\nengineering_hours = -1.0\n', "hours"),
         ('[engineering]\namount_per_hour = "-1"\ncurrency = "EUR"\nsource = "s"\n', "amount"),
+        ('[engineering]\namount_per_hour = "1"\ncurrency = "EURO"\nsource = "s"\n', "currency"),
+        ('[engineering]\namount_per_hour = "1"\ncurrency = "EUR"\nsource = " "\n', "source"),
         ("[[effort_place]]\nassumptions = {}\n", "no zone"),
         ('[[effort_place]]\nzone = "SE"\nperiod = "March"\nassumptions = {}\n', "2025-03"),
     ],

@@ -8,6 +8,14 @@ from carbonlens.domain.finding_codes.entry import FindingCode
 
 ACCOUNTING: Final = (
     FindingCode(
+        code="CL300",
+        severity="error",
+        title="Score unknown",
+        meaning="An input of an SCI score is unknown, or known in part only: a part of a score is none.",
+        mend="state the input that is named",
+        example="the score is unknown: M of lab, serving (no asset holds 12 h on gpu-x) is missing",
+    ),
+    FindingCode(
         code="CL301",
         severity="warning",
         title="Energy unknown",
@@ -230,6 +238,14 @@ ACCOUNTING: Final = (
         meaning="One of them is billed, the other is not.",
         mend="measure again: one meter is kept, others stand beside",
         example="the energy of r1 holds the wall of host h1 twice: bmc is another meter of it",
+    ),
+    FindingCode(
+        code="CL329",
+        severity="warning or info",
+        title="Boundary of a score",
+        meaning="Runs are left out of an SCI score, or it is one of several steps together.",
+        mend="ask for a score per the other unit, tag runs with their stage, or give --step",
+        example="2 runs count another unit (images) than requests: 3.2 kWh are not in the score",
     ),
     FindingCode(
         code="CL330",

@@ -55,7 +55,10 @@ AUDITING: Final = (
         code="CL706",
         severity="warning",
         title="Rows and total differ",
-        meaning="The rows do not sum to the total: a row is missing, or one is too many.",
+        meaning=(
+            "The rows do not sum to the total: a row is missing, or one is too many. In a statement, lines "
+            "of energy, emissions, water or cost."
+        ),
         mend="list the row, or correct the total",
         example="Total: 3 rows sum to 385080 kg, the total states 539000 kg: a row of 153920 kg is missing",
     ),
@@ -87,7 +90,10 @@ AUDITING: Final = (
         code="CL710",
         severity="warning",
         title="Place missing",
-        meaning="Emissions are stated with neither place nor factor, or runs tell no place.",
+        meaning=(
+            "Emissions, or energy in a statement, are stated with neither place nor factor; or runs tell no "
+            "place."
+        ),
         mend="state the place (country, grid zone or region) and the factor",
         example="7B: states emissions with neither place nor emission factor (2 rows more likewise)",
     ),
@@ -95,9 +101,15 @@ AUDITING: Final = (
         code="CL711",
         severity="error",
         title="Grams and kilograms in a card",
-        meaning="co2_eq_emissions takes grams, and kilograms were written.",
+        meaning=(
+            "co2_eq_emissions takes grams, and kilograms, tonnes or pounds were written; or the text of the "
+            "card states it in the wrong unit."
+        ),
         mend="write co2_eq_emissions in grams",
-        example="co2_eq_emissions: holds 1.87 g, and line 10 states the same figure in kg",
+        example=(
+            "co2_eq_emissions: holds 1.87 g in co2_eq_emissions, and line 10 states 1.87 kg: kilograms were "
+            "written for grams"
+        ),
     ),
     FindingCode(
         code="CL712",

@@ -21,7 +21,7 @@ EMISSIONS: Final = (
         title="Total is in part a bound, or lacks parts",
         meaning="Lower bounds stand on a line of their own; unknown parts are left out and named.",
         mend="state host overhead and PUE, or meter the facility",
-        example="2 parts have facility energy known as a lower bound only",
+        example="2 lines are facility energy known as a lower bound only",
     ),
     FindingCode(
         code="CL382",

@@ -74,10 +74,10 @@ FRAMEWORKS: Final = (
     FindingCode(
         code="CL188",
         severity="info",
-        title="One process for all rounds",
+        title="One process for several rounds",
         meaning="Where memory happens to lie may change the result by some percent.",
         mend="repeat the bench, and believe what both series say",
-        example="all rounds of base were measured in one process",
+        example="one process for base from round 4 on",
     ),
     FindingCode(
         code="CL189",

@@ -90,9 +90,9 @@ IMPORTING: Final = (
     FindingCode(
         code="CL213",
         severity="error",
-        title="Run id taken",
-        meaning="Another run of that id is in the ledger; the row is left out.",
-        mend="give the row a run_id of its own",
+        title="Id taken",
+        meaning="Another run or meter reading of that id is in the ledger; the row is left out.",
+        mend="give the row an id of its own",
         example="run 'r1' of study 's' is in the ledger with other content; not imported",
     ),
     FindingCode(
@@ -178,7 +178,7 @@ IMPORTING: Final = (
     FindingCode(
         code="CL236",
         severity="info",
-        title="Bill lines known already",
+        title="Bill lines or readings known already",
         meaning="They are in the ledger, and each counts once.",
         mend="nothing",
         example="12 lines in the ledger already; each counts once",

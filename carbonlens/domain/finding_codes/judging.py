@@ -160,6 +160,59 @@ JUDGING: Final = (
         example="gate q is on bleu, which no run records: it stays undetermined",
     ),
     FindingCode(
+        code="CL449",
+        severity="warning or info",
+        title="Run inside another run of the study",
+        meaning="The outer run holds its energy: it is no round and no effort beside that.",
+        mend="measure it outside of that run, or give that run another study",
+        example="1 run of step int8 lies inside a run (effort) of step prune, which holds the energy",
+    ),
+    FindingCode(
+        code="CL450",
+        severity="warning",
+        title="Arms changed places",
+        meaning="In a round two arms ran on different machines or workloads, each as often over all rounds.",
+        mend="run both on the same one in each round",
+        example="in 8 rounds steps fp32 and int8 ran on another hardware, each as often",
+    ),
+    FindingCode(
+        code="CL451",
+        severity="warning",
+        title="Units beyond what a record holds",
+        meaning="The runs are left out: their units are below a millionth, or too many.",
+        mend="correct the units with runs that supersede them",
+        example="1 run (r7) of step int8 states units of work beyond what a record holds and is left out",
+    ),
+    FindingCode(
+        code="CL452",
+        severity="warning",
+        title="CPU limits differ",
+        meaning="Affinity, a cpuset or a quota let the runs use differing numbers of CPUs of one machine, "
+        "or some runs had a limit and others do not state theirs.",
+        mend="measure all variants under one limit, unless the limit is the step",
+        example="the work could use differing numbers of CPUs of one machine: base 8 of 8; int8 2 of 8",
+    ),
+    FindingCode(
+        code="CL453",
+        severity="info",
+        title="Nearly the same mix",
+        meaning="Two arms ran on slightly different shares of several machines or workloads, which moves "
+        "the change by no more than a tenth of the margin.",
+        mend="run both on the same one in each round",
+        example="steps fp32 and int8 ran on nearly the same mix of workload: what differs moves the change "
+        "by 0.002 % at most",
+    ),
+    FindingCode(
+        code="CL454",
+        severity="warning",
+        title="Runs left out to keep the mix",
+        meaning="Another step lost runs on a machine or workload; as many of this one are left out, the "
+        "last ones.",
+        mend="number the rounds, or measure again what was left out",
+        example="1 run of step fp32 on a machine or workload of which another step lost runs: left out too, "
+        "so that all have the same mix",
+    ),
+    FindingCode(
         code="CL460",
         severity="warning",
         title="Token energy not told apart from none",

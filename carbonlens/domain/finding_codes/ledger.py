@@ -215,4 +215,39 @@ LEDGER: Final = (
         mend="as the message says; the next command sends them",
         example="2 runs wait on this host to be sent there: the ledger cannot be reached",
     ),
+    FindingCode(
+        code="CL527",
+        severity="warning",
+        title="Units below what a record holds",
+        meaning="An older version recorded them: the units are taken as unknown, and the energy counts.",
+        mend="correct it: carbonlens runs supersede RUN --by units=...",
+        example="run r1 counts 1E-400 of its unit, fewer than the 0.000001 that a record holds: its units "
+        "are unknown, its energy counts",
+    ),
+    FindingCode(
+        code="CL528",
+        severity="warning",
+        title="Begins before its parent",
+        meaning="A clock was set back: the run is taken to begin with the one that it names.",
+        mend="keep the clock of the machine in step (NTP)",
+        example="1 run (r1) begins before the run named as the parent, by a clock that was set back",
+    ),
+    FindingCode(
+        code="CL529",
+        severity="warning",
+        title="Negative figure of an older version",
+        meaning="Nothing takes one any more; a record that holds one counts as it is.",
+        mend="correct it: carbonlens runs supersede RUN --by FIELD=VALUE",
+        example="run r1 was kept by an older version and counts as it is: duration_s is -4.0: it cannot be "
+        "negative",
+    ),
+    FindingCode(
+        code="CL530",
+        severity="warning",
+        title="Measured hours left out",
+        meaning="They do not fit the run's times or energy, as after a step of the clock: the energy is "
+        "spread evenly over the run's time.",
+        mend="keep the clock of the machine in step (NTP)",
+        example="the hours measured of cpu do not lie inside the run's times, or do not sum to its energy",
+    ),
 )

@@ -1,0 +1,182 @@
+"""What differs between the months of a period: overheads, water, vintages; and sites with meters alone."""
+
+import pytest
+
+from carbonlens.app.importing import import_files
+from carbonlens.app.statement import make_statement
+from tests.app import statement_case as case
+from tests.app.test_statement_terms import FACTORS, RUNS, factor, near
+
+REPORTING = 'entity = "E"\ntimezone = "UTC"\nfiscal_year_start = 10\n'
+SITE = '[[site]]\nid = "fr"\nkind = "own"\nentity = "E"\nzone = "FR"\nmarket = "FR"\n'
+PUE_1 = 'pue = 1.0\npue_source = "t"\n'
+GRID = factor("FR", "FR", "2025", "0.05") + factor("FR-residual", "FR", "2025", "0.5", method="residual")
+METER = '[[meter]]\nid = "m"\nsite = "fr"\nboundary = "{boundary}"\ncovers = "{covers}"\n'
+YEAR = "2026"
+"""Fiscal: October 2025 to September 2026."""
+
+
+def run(name, start, kwh=1000, boundary="it"):
+    return f"{name},s,base,{kwh * 3_600_000},1,{start}T00:00:00Z,3600,{boundary},B,fr\n"
+
+
+def of_site(kind, period, value):
+    return f"own/{kind}-{period},{kind},fr,site,{period},{value},,,,,0.01,Test table,test,CC0,2026\n"
+
+
+def certificate(name, period, mwh):
+    answers = case.CERTIFICATES.partition("[certificate.criteria]")[2]
+    return (
+        f'[[certificate]]\nid = "{name}"\nkind = "certificate"\nentity = "E"\nmarket = "FR"\n'
+        f'energy_mwh = {mwh}\nperiod = "{period}"\nvalue_kg_per_kwh = 0\nregistry = "t"\n'
+        f'retired = 2026-06-30\nevidence = "t"\n[certificate.criteria]{answers}\n'
+    )
+
+
+def stated(folder, runs, *, site=PUE_1, more="", period=YEAR, by=None, **files):
+    """Write it all, and return the statement."""
+    inventory = folder / "inventory"
+    inventory.mkdir()
+    texts = {"reporting_toml": REPORTING, "sites_toml": SITE + site} | files
+    for name, text in texts.items():
+        (inventory / name.replace("_toml", ".toml").replace("_csv", ".csv")).write_text(text)
+    (folder / "factors.csv").write_text(FACTORS + GRID + more)
+    (folder / "runs.csv").write_text(RUNS + runs)
+    import_files([folder / "runs.csv"], ledger=folder / "ledger", tags={"team": "red"})
+    where = {"ledger": folder / "ledger", "inventory": inventory, "factors": folder / "factors.csv"}
+    return make_statement(period, **where, by=by, now_us=case.NOW_US).statement
+
+
+def codes(statement):
+    return {f.code for f in statement.findings}
+
+
+TWO = run("a", "2025-11-05") + run("b", "2026-05-05")
+
+
+def test_each_month_takes_its_own_overheads_and_water(tmp_path):
+    more = of_site("pue", "2025", "1.5") + of_site("pue", "2026", "1.2")
+    more += of_site("wue", "2025-11", "2") + of_site("wue", "2026-05", "4")
+    found = stated(tmp_path, TWO, site="", more=more, by="team")
+    near(found.total.estimate("facility_kwh"), 1500 + 1200)
+    near(found.total.estimate("location_kg"), 2700 * 0.05)
+    near(found.total.estimate("market_kg"), 2700 * 0.5)
+    near(found.total.estimate("water_site_l"), 2000 + 4000)
+    (team,) = found.groups
+    near(team.estimate("facility_kwh"), 2700)
+    ids = {f.figure_id: f for f in found.figures}
+    assert {"own/pue-2025", "own/pue-2026"} <= set(ids)
+    used = {i for f in found.figures for i in f.inputs}
+    assert {"own/pue-2025", "own/pue-2026", "own/wue-2025-11", "own/wue-2026-05"} <= used
+
+
+def test_a_later_months_figure_is_never_used_for_an_earlier_one(tmp_path):
+    found = stated(tmp_path, TWO, site="", more=of_site("pue", "2026", "1.2"))
+    near(found.total.estimate("facility_kwh"), 1200)
+    near(found.at_least.estimate("facility_kwh"), 1000)
+    (said,) = [f.message for f in found.findings if f.code == "CL490"]
+    assert "3 months (2025-10 to 2025-12)" in said
+    assert {"CL304", "CL381"} <= codes(found)
+
+
+def test_rows_of_host_overhead_make_device_energy_it_energy(tmp_path):
+    more = of_site("host_overhead", "2025", "1.1") + of_site("host_overhead", "2026", "1.3")
+    runs = run("a", "2025-11-05", boundary="device") + run("b", "2026-05-05", boundary="device")
+    found = stated(tmp_path, runs, more=more)
+    near(found.total.estimate("facility_kwh"), 1100 + 1300)
+    assert found.at_least is None
+
+
+def test_a_meter_takes_the_overheads_of_its_months(tmp_path):
+    more = of_site("pue", "2025", "1.5") + of_site("pue", "2026", "1.2")
+    readings = (
+        "meter,start,end,energy,unit\nm,2025-10-01T00:00Z,2026-01-01T00:00Z,3000,kWh\n"
+        "m,2026-01-01T00:00Z,2026-09-21T13:33:20Z,9000,kWh\n"
+    )
+    meters = METER.format(boundary="it", covers="site")
+    found = stated(tmp_path, TWO, site="", more=more, meters_toml=meters, readings_csv=readings)
+    near(found.total.estimate("facility_kwh"), 3000 * 1.5 + 9000 * 1.2)
+    near(found.total.estimate("location_kg"), (3000 * 1.5 + 9000 * 1.2) * 0.05)
+    (beside,) = found.reconciliations
+    near(beside.metered_kwh, 3000 * 1.5 + 9000 * 1.2)
+
+
+def test_a_vintage_covers_the_load_of_its_own_year_alone(tmp_path):
+    """400 kWh in 2025, 1600 in 2026: 1 MWh of 2025 covers 400, and its rest nothing of 2026."""
+    runs = run("a", "2025-11-05", 400) + run("b", "2026-05-05", 1600)
+    both = certificate("old", "2025", 1) + certificate("new", "2026", 1)
+    found = stated(tmp_path, runs, certificates_toml=both)
+    (blend,) = found.blends
+    near(found.total.estimate("market_kg"), 600 * 0.5)
+    near(blend.emissions_kg, 300)
+    assert sum(p.kwh.value for p in blend.parts) == pytest.approx(2000)
+    assert [f.subject for f in found.findings if f.code == "CL391"] == ["old"]
+
+
+def test_a_vintage_of_a_year_without_load_is_not_counted(tmp_path):
+    found = stated(tmp_path, run("b", "2026-05-05"), certificates_toml=certificate("old", "2025", 1))
+    near(found.total.estimate("market_kg"), 500)
+    assert [f.subject for f in found.findings if f.code == "CL390"] == ["old"]
+
+
+READINGS = "meter,start,end,energy,unit\nm,2026-07-01T00:00Z,2026-08-01T00:00Z,5000,kWh\n"
+
+
+def test_a_metered_lower_bound_is_no_part_of_the_true_total(tmp_path):
+    meters = METER.format(boundary="it", covers="site")
+    found = stated(
+        tmp_path,
+        run("a", "2026-07-05"),
+        site="",
+        meters_toml=meters,
+        readings_csv=READINGS,
+        period="2026-07",
+    )
+    assert found.total.estimate("facility_kwh").value is None
+    near(found.at_least.estimate("facility_kwh"), 5000)
+    assert "CL381" in codes(found)
+
+
+@pytest.mark.parametrize(
+    ("covers", "heading"),
+    [
+        ("site", "of the metered sites"),
+        ("ai", "attributable to recorded AI workloads, as meters that feed these alone count them"),
+    ],
+)
+def test_the_heading_says_what_meters_cover(tmp_path, covers, heading):
+    meters = METER.format(boundary="facility", covers=covers)
+    found = stated(
+        tmp_path, run("a", "2026-07-05"), meters_toml=meters, readings_csv=READINGS, period="2026-07"
+    )
+    assert found.heading == heading
+
+
+def test_a_period_with_meters_and_no_runs_is_all_unattributed(tmp_path):
+    meters = METER.format(boundary="facility", covers="site")
+    found = stated(
+        tmp_path, run("a", "2026-05-05"), meters_toml=meters, readings_csv=READINGS, period="2026-07"
+    )
+    assert [line.kind for line in found.lines] == ["metered", "unattributed"]
+    near(found.lines[1].estimate("facility_kwh"), 5000)
+    near(found.total.estimate("location_kg"), 250)
+
+
+def test_a_period_without_runs_whose_meters_have_gaps_is_a_lower_bound(tmp_path):
+    meters = METER.format(boundary="facility", covers="site")
+    gap = READINGS.replace("2026-08-01", "2026-07-09")
+    found = stated(tmp_path, run("a", "2026-05-05"), meters_toml=meters, readings_csv=gap, period="2026-07")
+    assert [line.kind for line in found.lines] == ["metered", "unattributed"]
+    assert found.total.amounts == {}
+    least = found.at_least.estimate("facility_kwh")
+    assert (least.value, least.state) == (pytest.approx(5000), "unbounded")
+
+
+def test_what_instruments_gave_before_is_counted_with_the_overheads_of_that_time(tmp_path):
+    """The quarter has a PUE of 1, the one before 2: 500 kWh there took 1000 of 1 MWh."""
+    more = of_site("pue", "2026-02", "2") + of_site("pue", "2026-05", "1")
+    runs = run("a", "2026-02-05", 500) + run("b", "2026-05-05", 1000)
+    found = stated(
+        tmp_path, runs, site="", more=more, certificates_toml=certificate("go", "2026", 1), period="2026-05"
+    )
+    near(found.total.estimate("market_kg"), 500)
