@@ -223,7 +223,8 @@ class Phases:
     def _settle(self, t_us: int, units: Decimal | None) -> None:
         account = self._account(self._now)
         account.us += max(t_us - self._at_us, 0)
-        if units is not None and units is not self._units:
+        # Threads read the count before they come by turns: a lower one is an earlier one.
+        if units is not None and units is not self._units and units > self._units:
             account.units += units - self._units
             self._units = units
         self._at_us = max(t_us, self._at_us)

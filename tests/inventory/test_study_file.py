@@ -73,6 +73,7 @@ kind = "min_retention"
 limit = 0.98
 [engineering]
 amount_per_hour = "80"
+currency = "EUR"
 source = "payroll"
 """,
     )

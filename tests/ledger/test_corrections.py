@@ -6,12 +6,14 @@ from decimal import Decimal
 from pathlib import Path
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carbonlens.app.ledger_care import close, export, redact, span_of, supersede, tag
 from carbonlens.domain.run import Reading, Run
 from carbonlens.domain.units import US_PER_HOUR
+from carbonlens.errors import SelectionError
 from carbonlens.ledger import closing, compaction, queries
 from carbonlens.ledger.accounts import account
 from carbonlens.ledger.calendar import Calendar
@@ -160,7 +162,8 @@ def test_a_manifest_keeps_the_correction_that_took_a_run_out_of_its_period(tmp_p
 def test_redaction_and_export_find_corrections_in_their_folder_and_folded(tmp_path):
     Ledger(tmp_path).append(make("a", OCT, tags={"owner": "somebody"}))
     moved = supersede("a", {"start_us": NOV}, ledger=tmp_path).after
-    assert export(format_="csv", ledger=tmp_path, period="2025-10").runs == 0
+    with pytest.raises(SelectionError):
+        export(format_="csv", ledger=tmp_path, period="2025-10")
     assert moved.run_id in export(format_="csv", ledger=tmp_path, period="2025-11").content.decode()
     done = redact("a", ["tags.owner"], why="asked", ledger=tmp_path)
     assert set(done.run_ids) == {"a", moved.run_id}

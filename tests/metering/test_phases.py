@@ -322,3 +322,17 @@ def test_a_look_that_is_owed_comes_once_the_phase_lasts():
     assert phases.is_pending(140_001)
     phases.mark(150_000, None, ends=True)
     assert not phases.is_pending(900_000)
+
+
+def test_units_that_a_thread_read_before_another_settled_are_not_taken_back():
+    phases = Phases(())
+    phases.in_use = True
+    level = phases.begin("a")
+    phases.settle(10, Decimal(100))
+    late = Decimal(60)  # read before, brought after
+    phases.settle(20, late)
+    phases.end(level)
+    phases.settle(30, Decimal(130))
+    mark = phases.mark(40, Decimal(130), ends=True)
+    assert sum(p.units for p in mark.pieces) == 130
+    assert all(p.units >= 0 for p in mark.pieces)
