@@ -185,8 +185,8 @@ def _part_unknown(asset: Asset, runs: int) -> Finding:
     return Finding(
         code="CL491",
         severity="warning",
-        message=f"{counted(runs, 'run')} on asset {asset.asset_id} name devices, and it does not say how "
-        "many a piece has: a whole piece is counted for each",
+        message=f"asset {asset.asset_id} does not say how many devices a piece has: a whole piece is "
+        f"counted for each of {counted(runs, 'run')} on named devices",
         mend="state devices_each of the asset: how many devices one piece has, 1 if it is one itself",
         subject=asset.asset_id,
     )

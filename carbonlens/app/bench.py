@@ -231,8 +231,8 @@ def _in_reach(result: BenchResult) -> str:
     if result.needed is None or result.needed <= result.rounds:
         return ""
     if result.needed > _FAR:
-        return f", and {_FAR} rounds would be too few"
-    return f", and about {result.needed} rounds would do"
+        return f", and {counted(_FAR, 'round')} would be too few"
+    return f", and about {counted(result.needed, 'round')} would do"
 
 
 def _early(result: BenchResult, pace: Pace) -> tuple[Finding, ...]:

@@ -153,7 +153,7 @@ def _less(held: _Held) -> list[str]:
     asset, one, found = held.asset, held.one, []
     if held.hours < held.alone - _SAME:
         found.append(
-            f"{held.alone - held.hours:.4g} h on asset {asset.asset_id} are hours of several components: "
+            f"asset {asset.asset_id} has {held.alone - held.hours:.4g} h that several components share: "
             "they count once"
         )
     over = 0.0 if one is None or _lost(held)[0] else held.hours - one.used_hours

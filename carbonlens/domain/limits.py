@@ -66,7 +66,7 @@ def misfits(run: Run) -> Iterator[str]:
 
 def has_too_few_units(run: Run) -> bool:
     """Tell whether a run states fewer units than their column holds, which an older record may."""
-    return run.units is not None and run.units.is_finite() and 0 < run.units < LEAST_UNITS
+    return run.units is not None and math.isfinite(run.units) and 0 < run.units < LEAST_UNITS
 
 
 def oversize(run: Run) -> str | None:

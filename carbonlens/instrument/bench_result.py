@@ -121,7 +121,7 @@ def require_units(recorder: Recorder, *, where: str) -> None:
     """
     if recorder.units is not None and 0 < recorder.units < LEAST_UNITS:
         raise MeasurementError(
-            f"did {recorder.units} units in a window, and a record holds {LEAST_UNITS:f} or more",
+            f"the units of a window come to {recorder.units}; a record holds {LEAST_UNITS:f} or more",
             where=where,
             mend="count in a smaller unit, or measure longer windows",
         )

@@ -72,7 +72,7 @@ def test_a_loop_that_counts_bytes_in_gigabytes_has_all_of_them_in_its_record(tmp
 def test_a_benched_window_sums_small_results_and_is_refused_where_the_sum_is_too_small():
     recorder = Recorder()
     assert record({"units": 4e-7}, recorder, where="result")
-    with pytest.raises(MeasurementError, match="units in a window"):
+    with pytest.raises(MeasurementError, match="the units of a window come to"):
         require_units(recorder, where="a")
     for _ in range(2):
         record({"units": 4e-7}, recorder, where="result")
@@ -96,7 +96,7 @@ def test_a_variant_whose_windows_do_too_little_fails_with_its_first_round(tmp_pa
     arm = arm_of(Variant(name="a", kind=kind, **does), bench, place, label, tmp_path)
     try:
         arm.check(record=True)
-        with pytest.raises(MeasurementError, match="units in a window"):
+        with pytest.raises(MeasurementError, match="the units of a window come to"):
             arm.measure(1)
     finally:
         arm.close()
