@@ -34,6 +34,8 @@ class _Above(NamedTuple):
     Attributes:
         named: Whether the other names it, or names what names it.
         whole: Whether it holds whatever the other read: nothing tells what it did not measure.
+        apart: Whether the other's process is none below its own: what it read of processes
+            holds nothing of the other, a meter of the whole machine does.
     """
 
     run: Run
@@ -41,10 +43,15 @@ class _Above(NamedTuple):
     end_us: int
     named: bool
     whole: bool
+    apart: bool = False
 
     def holds(self, reading: Reading) -> bool:
         """Tell whether the joules of a reading below it stand in its own readings too."""
-        return self.whole or any(holds(own, reading) for own in self.run.energy)
+        if self.whole:
+            return True
+        return any(
+            holds(own, reading) for own in self.run.energy if not self.apart or own.component == "wall"
+        )
 
 
 class Nested(NamedTuple):
@@ -176,7 +183,8 @@ class _Lines:
     def _spans(self, run: Run, parent: Run) -> _Above | None:
         """Return how long a parent goes on, as far as the run below it is concerned."""
         kin = kinship(run, parent)
-        if kin == "beside" or self._is_apart(run, parent):
+        apart = kin == "beside"
+        if self._is_apart(run, parent) or (apart and not any(r.component == "wall" for r in parent.energy)):
             return None
         start = -_EVER if parent.start_us is None else parent.start_us
         end = _EVER if parent.end_us is None else parent.end_us
@@ -190,7 +198,7 @@ class _Lines:
             # In one process, whatever outlives its parent names what is around that; but a
             # window that nobody closed ends where its last sample does (exec, a kill).
             end = end if parent.status == "recovered" else _EVER
-        return _Above(parent, start, end, named=True, whole=kin == "untold")
+        return _Above(parent, start, end, named=True, whole=kin == "untold", apart=apart)
 
     def _is_apart(self, run: Run, parent: Run) -> bool:
         """Tell whether two runs were on two machines: no reading of one holds a joule of the other."""

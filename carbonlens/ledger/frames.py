@@ -274,9 +274,9 @@ class View:
                 heirs=self._heirs,
             )
         )
+        self.findings += found.findings
         if not found.billed:
             return
-        self.findings += found.findings
         replaced = {r.key for r in found.measured}
         out = {*left, *(exclusions.excluded(r) for r in found.measured)}
         self._load("left_out", exclusions.COLUMNS, (e._asdict() for e in sorted(out)))

@@ -225,6 +225,13 @@ def test_what_a_daemon_started_is_in_no_reading_of_the_run_that_it_names(window)
     assert total([job, detached]) == 591
 
 
+def test_a_meter_of_the_whole_machine_holds_what_a_daemon_started():
+    """A node's record of a job by its wall meter: the ranks name it and descend from the scheduler."""
+    node = started("node", (0, 100), 1000, ("p-shell",))
+    node = replace(node, energy=(replace(node.energy[0], component="wall", devices=("plug",)),))
+    assert total([node, started("rank", (5, 95), 390, ("p-daemon",), "node")]) == 1000
+
+
 def test_what_runs_below_a_wrapper_lies_in_it():
     wrapper = started("w", (0, 100), 1000, ())
     for line in (("p-w",), ("p-launcher", "p-w")):
