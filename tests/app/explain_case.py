@@ -54,4 +54,4 @@ def write(folder: Path) -> None:
 def options(folder: Path, **changed: object) -> Options:
     """Return where to look in such a folder."""
     given = {"ledger": folder / ".carbonlens", "inventory": folder / "inventory", **changed}
-    return Options(**given)  # type: ignore[arg-type]
+    return Options(**given)  # type: ignore[arg-type]  # callers give fields of Options, each of its type
