@@ -130,18 +130,15 @@ def _levels(parts: Mapping[str, Sequence[Slice]]) -> Iterable[tuple[str | None, 
     """Yield what counts itself, then what lies in each run, parents first."""
     children: dict[str, list[Slice]] = {}
     roots: list[Slice] = []
-    graph: dict[str, set[str]] = {}
-    for run_id, slices in parts.items():
+    for slices in parts.values():
         for one in slices:
-            if one.inside:
-                children.setdefault(one.inside[0], []).append(one)
-                graph.setdefault(run_id, set()).add(one.inside[0])
-            else:
-                roots.append(one)
+            mine = children.setdefault(one.inside[0], []) if one.inside else roots
+            mine.append(one)
     yield None, roots
-    for run_id in TopologicalSorter(graph).static_order():
-        if run_id in children:
-            yield run_id, children[run_id]
+    # Only runs that hold others need an order: they are few beside those inside.
+    above = {i: {s.inside[0] for s in parts.get(i, ()) if s.inside} for i in children}
+    for run_id in TopologicalSorter(above).static_order():
+        yield run_id, children[run_id]
 
 
 def _divide_level(level: Sequence[Run], above: Sequence[BilledSlice], machines: Mapping[str, str]) -> _Level:

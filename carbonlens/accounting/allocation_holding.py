@@ -46,9 +46,11 @@ def holds(own: Reading, below: Reading) -> bool:
     """
     if own.energy_j is None:
         return False
-    if own.component == "wall" or (own.component == "total" and below.component in _IN_A_MODULE):
-        return not own.divided
+    holds_others = own.component == "wall" or (own.component == "total" and below.component in _IN_A_MODULE)
+    if holds_others and not own.divided:
+        return True
     if own.component != below.component:
-        return False
+        # A processor's watts at the boundary of a whole server hold its memory (ADR 8).
+        return (own.component, own.boundary, below.component) == ("cpu", "it", "ram") and not own.divided
     alike = not own.devices or not below.devices or not set(own.devices).isdisjoint(below.devices)
     return alike and (not own.divided or below.divided)

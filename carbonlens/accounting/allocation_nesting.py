@@ -108,8 +108,10 @@ def _settle(run_id: str, above: Mapping[str, Sequence[_Above]], settled: dict[st
         here = stack[-1]
         over = [a.run.run_id for a in above.get(here, ())]
         waiting = [i for i in over if i not in settled]
-        if here in settled or not waiting:
-            settled.setdefault(here, all(settled[i] for i in over))
+        if here in settled:
+            pass  # by another way up; where that went round, what is above may be open still
+        elif not waiting:
+            settled[here] = all(settled[i] for i in over)
         elif here in entered or any(i in entered for i in waiting):
             settled[here] = False
         else:
@@ -188,9 +190,10 @@ class _Lines:
             return None
         start = -_EVER if parent.start_us is None else parent.start_us
         end = _EVER if parent.end_us is None else parent.end_us
-        if run.start_us is not None and kin == "below" and start - run.start_us > SLACK_US:
+        if run.start_us is not None and kin == "below" and start > run.start_us:
             # A run cannot begin before the one it names: it began with that at the earliest.
-            self.stepped[run.run_id] = None
+            if start - run.start_us > SLACK_US:
+                self.stepped[run.run_id] = None
             end = end if end == _EVER else run.start_us + end - start
             start = run.start_us
         if not _is_timed(run) or (run.process is not None and run.process == parent.process):

@@ -96,7 +96,8 @@ def allocation_of(
     from carbonlens.app.ledger_care import span_of
     from carbonlens.ledger.closing import label_of
 
-    if len(period.strip()) >= _DAY_TEXT:
+    period = period.strip()
+    if len(period) >= _DAY_TEXT:
         raise UsageError(
             "uses are stated by month", where=period, mend="give a month, a quarter or a year: 2026-03"
         )

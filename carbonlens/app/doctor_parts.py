@@ -131,10 +131,13 @@ def _view(seen: Seen, channel: Channel, *, at_device: bool = False) -> SourceVie
     info = seen.info
     if info is None or seen.probe is None:
         return None
-    boundary: Boundary = "device" if at_device and info.device_curve is not None else info.boundary
+    of_device = info.device_curve if at_device else None
+    boundary: Boundary = "device" if of_device is not None else info.boundary
+    curve = of_device or info.curve
     return SourceView(
         sensor=info.name,
-        found=seen.probe.found,
+        # The probe knows the table; what is used may be what was measured here.
+        found=f"its own curve, {curve.source}" if curve is not None and curve.measured else seen.probe.found,
         method=info.method,
         grade=info.grade,
         factor_95=factor_95(info, channel, at_device=at_device),

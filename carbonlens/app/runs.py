@@ -129,10 +129,12 @@ def _listing(
 
 def _newest(store: Ledger, found: Recovery, most: int) -> Listing:
     last, asked = store.latest(most), most
-    if any(r.job_id is not None and r.rank is not None for r in (*last.runs, *_running(found, store))):
+    if any(
+        r.job_id is not None and r.rank is not None for r in (*last.runs, *_running(found, store, last.runs))
+    ):
         asked = max(most, _READ_FOR_RANKS)
         last = store.latest(asked)
-    runs, notes = current((*reversed(last.runs), *_running(found, store)))
+    runs, notes = current((*reversed(last.runs), *_running(found, store, last.runs)))
     # Of what began before the first that was read nothing is known.
     since = min((r.start_us or 0 for r in last.runs), default=0) if len(last.runs) >= asked else None
     return Listing(
@@ -251,7 +253,7 @@ def _opened(ledger: str | Path | None) -> Iterator[tuple[Ledger, Recovery]]:
 
 def _current(store: Ledger, found: Recovery, view: LedgerView) -> tuple[tuple[Run, ...], tuple[Finding, ...]]:
     """Return the records that count, the runs still running last, and what is wrong with corrections."""
-    return current((*view.runs, *_running(found, store)))
+    return current((*view.runs, *_running(found, store, view.runs)))
 
 
 def _studies(names: Iterable[str | None]) -> str:
@@ -309,8 +311,10 @@ def _recovered(found: Recovery, store: Ledger) -> tuple[Run, ...]:
     return tuple(d.run for d in found.recovered if d.ledger is not None and _same(d.ledger, store))
 
 
-def _running(found: Recovery, store: Ledger) -> tuple[Run, ...]:
-    return tuple(r.run for r in found.running if _same(r.ledger, store))
+def _running(found: Recovery, store: Ledger, sealed: Sequence[Run]) -> tuple[Run, ...]:
+    """Return the runs that went on when journals were looked at, and that are not sealed since."""
+    ended = {r.run_id for r in sealed}
+    return tuple(r.run for r in found.running if _same(r.ledger, store) and r.run.run_id not in ended)
 
 
 def _same(place: Path, store: Ledger) -> bool:

@@ -93,7 +93,11 @@ def _rows(one: ServiceShares, names: Sequence[str], values: Sequence[float | Non
 
 
 def _name(line: Line) -> str:
-    return output.clip(_KINDS[line.kind] or line.name, _NAME_WIDTH)
+    if line.kind != "consumer":
+        return _KINDS[line.kind]
+    # A consumer may be called as a line of ours is.
+    name = f'"{line.name}"' if line.name in _KINDS.values() else line.name
+    return output.clip(name, _NAME_WIDTH)
 
 
 def _service(one: ServiceShares, period: str) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def align(device: Stretches, reference: Stretches, lags_us: Sequence[float]) -> 
     """
     running = Running(reference)
     points = {lag: _points(device, running, lag) for lag in lags_us}
-    lines = {lag: line for lag, found in points.items() if (line := fit_line(*_columns(found)))}
+    lines = _with_enough({lag: line for lag, p in points.items() if (line := fit_line(*_columns(p)))})
     if not lines:
         return None
     best = _least(lines)
@@ -175,9 +175,14 @@ def _columns(points: Sequence[tuple[float, float] | None]) -> tuple[list[float],
     return [x for x, _ in known], [y for _, y in known]
 
 
+def _with_enough(lines: Mapping[float, Line]) -> dict[float, Line]:
+    """Return the lags that lack few points beside the one with the most."""
+    enough = (1 - MOST_MISSING) * max((line.n for line in lines.values()), default=0)
+    return {lag: line for lag, line in lines.items() if line.n >= enough}
+
+
 def _least(lines: Mapping[float, Line]) -> float:
-    enough = (1 - MOST_MISSING) * max(line.n for line in lines.values())
-    return min((lag for lag in lines if lines[lag].n >= enough), key=lambda lag: lines[lag].residual)
+    return min(lines, key=lambda lag: lines[lag].residual)
 
 
 def _jackknife(points: Mapping[float, Sequence[tuple[float, float] | None]]) -> float:
@@ -187,7 +192,7 @@ def _jackknife(points: Mapping[float, Sequence[tuple[float, float] | None]]) -> 
     for part in range(PARTS):
         low, high = n * part // PARTS, n * (part + 1) // PARTS
         kept = {lag: fit_line(*_columns([*p[:low], *p[high:]])) for lag, p in points.items()}
-        lines = {lag: line for lag, line in kept.items() if line is not None}
+        lines = _with_enough({lag: line for lag, line in kept.items() if line is not None})
         if lines:
             found.append(_least(lines))
     mean = math.fsum(found) / len(found) if found else 0.0

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
+_POWER_KINDS: Final = ("instant", "average")
+
 ENOUGH_MOVES: Final = 10
 """Moves from which on a power sensor that repeats itself is taken to be polled too often."""
 
@@ -88,13 +90,16 @@ def power_energy(  # noqa: PLR0913 - the parts of a sensor by name, for callers 
         end_us: End of the window.
         kind: ``"instant"``, or ``"average"`` over the update period before the sample.
         update_period_us: How often the sensor updates; by default the median
-            spacing of the samples.
+            spacing of the samples, those that failed among them.
         lag_us: How long ago a sample was true when it was read.
         gap_us: Longest time a sample stands for; by default 3 update periods.
 
     Raises:
-        ValueError: If the window ends before it starts, a time is no number, or lengths differ.
+        ValueError: If the window ends before it starts, a time is no number, lengths differ, or
+            the kind is none.
     """
+    if kind not in _POWER_KINDS:
+        raise ValueError(f"kind is {kind!r}: give one of {', '.join(map(repr, _POWER_KINDS))}")
     sensor = Sensor(kind=kind, update_period_us=update_period_us, lag_us=lag_us, gap_us=gap_us)
     return integrate_power(t_us, power_w, start_us, end_us, sensor).estimate
 
@@ -167,7 +172,8 @@ def integrate_power(
     _check(start_us, end_us, sensor)
     told = _clean(t_us, power_w)
     findings = series.faults(told.dropped)
-    spacing_us = sensor.update_period_us or told.spacing_us
+    # How often a sensor is read does not change with what it answers.
+    spacing_us = sensor.update_period_us or told.pace_us
     hold_us = sensor.gap_us if sensor.gap_us is not None else GAP_PERIODS * (spacing_us or 0.0)
     if not hold_us:
         # One sample of an unknown period: how long it holds is not known.

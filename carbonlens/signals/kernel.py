@@ -26,6 +26,12 @@ class ArraySeries(msgspec.Struct, frozen=True, kw_only=True):
     t_us: Floats
     values: Floats
     dropped: Dropped = Dropped()
+    asked_us: float | None = None
+
+    @property
+    def pace_us(self) -> float | None:
+        """Median time between readings, whether they told anything or not; ``None`` for fewer than two."""
+        return self.spacing_us if self.asked_us is None else self.asked_us
 
     @property
     def spacing_us(self) -> float | None:
@@ -140,6 +146,7 @@ def clean(t_us: object, values: object) -> ArraySeries:
         raise ValueError(f"{v.shape} values do not go with {t.shape} times")
     good = np.isfinite(v) & (np.abs(t) <= MOST_US)
     failed = int(t.size - good.sum())
+    asked = np.unique(t[np.abs(t) <= MOST_US]) if failed else t[:0]
     t, v = t[good], v[good]
     disordered = int((np.diff(t) < 0).sum())
     if disordered:
@@ -151,4 +158,5 @@ def clean(t_us: object, values: object) -> ArraySeries:
         t_us=t[last],
         values=v[last],
         dropped=Dropped(failed=failed, repeated=int(t.size - last.sum()), disordered=disordered),
+        asked_us=float(np.median(np.diff(asked))) if asked.size > 1 else None,
     )

@@ -8,7 +8,7 @@ several at one time the last one given stands.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -38,18 +38,27 @@ class Dropped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
-    """Clean readings of one sensor: strictly rising times, finite values."""
+    """Clean readings of one sensor: strictly rising times, finite values.
+
+    Attributes:
+        asked_us: Median time between readings, those that failed among them; ``None`` where
+            none failed, or fewer than two have a time.
+    """
 
     t_us: tuple[float, ...]
     values: tuple[float, ...]
     dropped: Dropped = Dropped()
+    asked_us: float | None = None
+
+    @property
+    def pace_us(self) -> float | None:
+        """Median time between readings, whether they told anything or not; ``None`` for fewer than two."""
+        return self.spacing_us if self.asked_us is None else self.asked_us
 
     @property
     def spacing_us(self) -> float | None:
         """Median time between readings; ``None`` for fewer than two."""
-        from statistics import median  # 4 ms of every start that no power is read in
-
-        return median(b - a for a, b in pairwise(self.t_us)) if len(self.t_us) > 1 else None
+        return _spacing_us(self.t_us)
 
     @property
     def quick_spacing_us(self) -> float | None:
@@ -96,17 +105,27 @@ def clean(t_us: Iterable[float], values: Iterable[float | None]) -> Series:
     Raises:
         ValueError: If there are not as many values as times.
     """
-    pairs = list(zip(t_us, values, strict=True))
+    times, told = list(t_us), list(values)
+    if len(times) != len(told):
+        raise ValueError(f"{len(told)} values do not go with {len(times)} times")
+    pairs = list(zip(times, told, strict=True))
     good = [(t, v) for t, v in pairs if v is not None and math.isfinite(v) and abs(t) <= MOST_US]
     disordered = sum(b[0] < a[0] for a, b in pairwise(good))
     latest = dict(sorted(good, key=lambda pair: pair[0]) if disordered else good)
+    failed = len(pairs) - len(good)
+    asked = sorted({t for t, _ in pairs if t is not None and abs(t) <= MOST_US}) if failed else []
     return Series(
         t_us=tuple(latest),
         values=tuple(latest.values()),
-        dropped=Dropped(
-            failed=len(pairs) - len(good), repeated=len(good) - len(latest), disordered=disordered
-        ),
+        dropped=Dropped(failed=failed, repeated=len(good) - len(latest), disordered=disordered),
+        asked_us=_spacing_us(asked),
     )
+
+
+def _spacing_us(t_us: Sequence[float]) -> float | None:
+    from statistics import median  # 4 ms of every start that no power is read in
+
+    return median(b - a for a, b in pairwise(t_us)) if len(t_us) > 1 else None
 
 
 def faults(dropped: Dropped) -> list[Finding]:

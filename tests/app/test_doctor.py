@@ -9,8 +9,11 @@ import pytest
 from carbonlens.app.doctor import examine, missing_packages
 from carbonlens.app.doctor_parts import _better_curve, factor_95
 from carbonlens.app.doctor_probes import _standing_still
+from carbonlens.domain.estimate import Estimate
+from carbonlens.metering.calibration_files import MachineCurve, Stored, store
 from carbonlens.metering.cpu_families import this_processor
 from carbonlens.metering.devices.nvidia import VisibleGpus
+from carbonlens.metering.host import this_host
 from carbonlens.metering.sensors import Channel, SensorInfo
 from carbonlens.metering.sensors.discovery import Place
 from carbonlens.metering.sensors.nvml_library import Nvml
@@ -286,6 +289,21 @@ def test_a_meter_of_the_whole_machine_stands_at_the_wall(place):
     wall = parts(place)["wall"]
     assert (wall.source.sensor, wall.source.grade, wall.source.boundary) == ("hwmon:machine", "C", "it")
     assert "calibrate cpu" in parts(place)["CPU"].mend
+
+
+def test_a_machines_own_curve_is_named_in_place_of_its_familys(place):
+    assert "published servers" in parts(place)["CPU"].source.found
+    watts = (
+        Estimate(value=w, unit="W", grade="A", u_by_source={"meter:plug": w / 50}) for w in (50.0, 150.0)
+    )
+    taken_us = time.time_ns() // 1000
+    fields = {"boundary": "it", "threads": 2, "meter": "plug", "taken_us": taken_us}
+    curve = MachineCurve(idle_w=next(watts), full_w=next(watts), **fields)
+    kept = Stored(device="cpu", machine=this_host().machine, meter="plug", taken_us=taken_us, curves=(curve,))
+    store(kept, folder=place.calibrations)
+    found = parts(place)["CPU"].source.found
+    assert found.startswith("its own curve, calibrated 20")
+    assert found.endswith("against plug")
 
 
 def test_declared_sources_are_asked(place, tmp_path):

@@ -2,12 +2,15 @@
 
 import os
 import time
+from decimal import Decimal
 
 import pytest
 from msgspec.structs import replace
 
 from carbonlens.app.runs import list_runs
 from carbonlens.cli import runs_view
+from carbonlens.domain.run import Reading
+from carbonlens.ledger.store import Ledger
 from carbonlens.metering.recovery import SILENT_S
 from carbonlens.metering.session import journal_folder
 from tests.metering.journals import header, look, orphan, write
@@ -74,3 +77,17 @@ def test_a_run_of_another_machine_is_listed_and_told(folder, ledger):
     other = ledger.with_name("other")
     other.mkdir()
     assert list_runs(ledger=other).findings == ()
+
+
+@pytest.mark.parametrize("newest", [None, 5])
+def test_a_run_that_is_sealed_while_runs_are_listed_stands_there_once(folder, ledger, newest):
+    """Its journal was there when journals were looked at, and its record when the ledger was read."""
+    live = header(ledger)
+    write(folder, live, look(0, 1.0))
+    assert [r.status for r in list_runs(ledger=ledger, newest=newest).runs] == ["running"]
+    reading = Reading(component="cpu", energy_j=Decimal(5), boundary="it", grade="D", method="m")
+    Ledger(ledger).append(replace(live.run, status="complete", energy=(reading,)))
+    listing = list_runs(ledger=ledger, newest=newest)
+    assert [r.status for r in listing.runs] == ["complete"]
+    assert listing.totals is not None
+    assert (listing.totals.runs, listing.totals.billed.value) == (1, 5)

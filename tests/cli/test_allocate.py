@@ -43,3 +43,17 @@ def test_json_is_exact(filled):
 def test_no_service_is_said_with_its_mend(shell):
     done = shell("allocate", "--period", "2026-03", code=2)
     assert "services.toml: the inventory has no service" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["idle", "not divided", "rounding"])
+def test_a_consumer_called_like_a_line_of_ours_is_told_apart(filled, name):
+    uses = USES.replace("search,300", "search,200").replace("ads", name)
+    (filled.folder / "inventory" / "service_uses.csv").write_text(uses)
+    text = filled("allocate", "--period", "2026-03").stdout
+    assert f'"{name}"' in text
+    assert "search" in text
+
+
+def test_blanks_around_a_period_are_no_part_of_it(filled):
+    plain, padded = (filled("allocate", "--period", p).stdout for p in ("2026-03", " 2026-03 "))
+    assert padded == plain

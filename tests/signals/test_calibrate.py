@@ -97,6 +97,9 @@ def test_a_lag_at_which_little_is_known_does_not_win_by_it():
     found = align(device, reference, [lag * TICK_US for lag in range(-197, 198)])
     assert found.lag_us == 0
     assert found.line.gain == pytest.approx(1, abs=0.05)
+    # Nor does one that lies on its line by chance leave the best in doubt.
+    known = align(device, reference, [lag * TICK_US for lag in range(-20, 21)])
+    assert found.u_lag_us == pytest.approx(known.u_lag_us, abs=TICK_US)
 
 
 def test_failed_readings_stay_failed():

@@ -126,3 +126,42 @@ def test_samples_of_0_w_are_0_j_of_a_device_that_may_sleep(kind):
         assert (found.value, found.state) == (0.0, "known")
     rated = integrate_power(t_us, [0.0] * 31, 0.0, 3e6, Sensor(kind=kind, rated_w=300.0)).estimate
     assert rated.u_total > 0
+
+
+@pytest.mark.parametrize("as_array", [list, np.array])
+def test_readings_without_a_time_each_are_refused(as_array):
+    with pytest.raises(ValueError, match=r"3.* values do not go with .*2.* times"):
+        power_energy(as_array([0.0, 1.0]), as_array([1.0, 2.0, 3.0]), 0, 2, kind="instant")
+
+
+@pytest.mark.parametrize("kind", ["Instant", "counter", "mean", "", None])
+def test_a_kind_that_is_none_is_refused(kind):
+    with pytest.raises(ValueError, match="'instant', 'average'"):
+        power_energy([0.0, 1.0], [1.0, 2.0], 0, 2, kind=kind)
+
+
+@pytest.mark.parametrize("failed", [None, NAN])
+def test_readings_that_fail_make_no_slower_sensor_of_it(failed):
+    """Read each second, told each fourth: three seconds of each four are known, and the fourth is not."""
+    watts = [100.0 if k % 4 == 0 else failed for k in range(12)]
+    t_us = [k * 1e6 for k in range(12)]
+    found = integrate_power(t_us, watts, 0, 12e6, Sensor(kind="instant"))
+    assert (found.estimate.value, found.covered_s, found.uncovered_s) == (900.0, 9.0, 3.0)
+    assert found.estimate.state == "unbounded"
+    once = integrate_power(t_us[:4], watts[:4], 0, 4e6, Sensor(kind="instant"))
+    assert (once.estimate.value, once.covered_s) == (300.0, 3.0)
+
+
+@KINDS
+@given(st.lists(st.one_of(st.none(), st.floats(0, 1e4)), min_size=1, max_size=30), st.data())
+def test_a_reading_that_fails_covers_nothing_more(kind, watts, data):
+    """Of two series of one pace, the one of which more failed is known for no longer."""
+    t_us = [k * 1e5 for k in range(len(watts))]
+    fewer = [w if w is None or data.draw(st.booleans()) else None for w in watts]
+    end = len(watts) * 1e5
+    whole, part = (integrate_power(t_us, w, 0, end, Sensor(kind=kind)) for w in (watts, fewer))
+    assert part.covered_s <= whole.covered_s + 1e-9
+    array = integrate_power(
+        np.array(t_us), np.array([NAN if w is None else w for w in fewer]), 0, end, Sensor(kind=kind)
+    )
+    assert array.covered_s == pytest.approx(part.covered_s)

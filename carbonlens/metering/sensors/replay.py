@@ -281,9 +281,9 @@ def _csv_rows(path: Path, text: str, info: SensorInfo | None) -> Iterator[Row]:
     wanted = ["t_us", *devices]
     if header != wanted and not (len(devices) == 1 and header == ["t_us", "watts"]):
         raise UsageError(
-            f"the columns are {','.join(header)}",
+            f"the columns are {','.join(header)}" if header else "there is no line in it",
             where=f"{path}:1",
-            mend=f"name them t_us,{','.join(devices)}",
+            mend=f"name the columns t_us,{','.join(devices)}",
         )
     for number, cells in enumerate(rows, start=2):
         try:
