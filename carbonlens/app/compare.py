@@ -10,22 +10,20 @@ import msgspec
 
 from carbonlens.accounting.allocation import allocate
 from carbonlens.app.assumptions import filled, mixed_spans
+from carbonlens.app.chosen_steps import UNIT_OF_THE_RUNS, listed, of_selectors, reselected
 from carbonlens.app.terms import Terms, unmeasured_gates, with_terms
-from carbonlens.compare.from_runs import PER_RUN
+from carbonlens.compare.from_runs import unit_of
 from carbonlens.compare.nested import with_near_parents
-from carbonlens.compare.selecting import parse_selector, select_runs, with_combinations
+from carbonlens.compare.selecting import select_runs, with_combinations
 from carbonlens.domain.comparison import Comparison
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
-from carbonlens.domain.study import Selector, Step, Study
+from carbonlens.domain.study import Study
 from carbonlens.errors import MissingExtraError, SelectionError
 from carbonlens.ledger.opening import open_ledger
 from carbonlens.ledger.records import current, heirs
 from carbonlens.ledger.store import Ledger, LedgerView
-
-UNIT_OF_THE_RUNS = ""
-"""Stands for the functional unit of a study made of selectors until its runs are known."""
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,8 +58,8 @@ def compare(
         ledger: The ledger's folder or address; found as the command line finds it when ``None``.
         vector: Factors and prices for all arms; those of the study file when
             ``None``. What is not stated stays unknown.
-        baseline: Step to use as the baseline instead of the study's, or a selector
-            of its runs (``fp32:tag.precision=fp32``).
+        baseline: Step to use as the baseline instead of the study's, which is a step then; or a
+            selector of its runs (``fp32:tag.precision=fp32``).
         steps: Steps to compare, in order, instead of the study's, or selectors.
         terms: Margin, gates and volume instead of the study's.
 
@@ -122,7 +120,7 @@ def _prepared(
     view = _current(recorded)
     names = {r.step for r in view.runs}
     if study is None and baseline and steps and all("=" in t and t not in names for t in (baseline, *steps)):
-        chosen, stated, guessed = _of_selectors(baseline, steps), Vector(), False
+        chosen, stated, guessed = of_selectors(baseline, steps), Vector(), False
     else:
         chosen, stated, guessed = _resolve(
             study, view, store, partial(with_near_parents, everything=recorded.runs, heirs=corrected)
@@ -131,7 +129,7 @@ def _prepared(
             if chosen.optimizations and not chosen.steps:
                 # The steps of a lattice are its measured combinations, known from the runs alone.
                 chosen = with_combinations(chosen, select_runs(chosen, view.runs))
-            chosen = _reselect(chosen, baseline, steps)
+            chosen = reselected(chosen, baseline, steps, view.runs)
     runs = with_near_parents(select_runs(chosen, view.runs), recorded.runs, corrected)
     if not runs:
         raise _no_runs(chosen.name, view, store)
@@ -280,33 +278,14 @@ def _only_study(view: LedgerView, store: Ledger) -> str:
             mend="measure with a study name, import a run table, or give --ledger",
         )
     raise SelectionError(
-        f"holds {len(names)} studies: {_listed(names)}", where=store.shown, mend="choose one with --study"
+        f"holds {len(names)} studies: {listed(names)}", where=store.shown, mend="choose one with --study"
     )
 
 
 def _no_runs(name: str, view: LedgerView, store: Ledger) -> SelectionError:
     names = study_names(view)
-    known = f"known: {_listed(names)}" if names else "the ledger has no study yet"
+    known = f"known: {listed(names)}" if names else "the ledger has no study yet"
     return SelectionError(f"no runs of study {name!r}", where=store.shown, mend=known)
-
-
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
-
-
-def _of_selectors(baseline: str, steps: Sequence[str]) -> Study:
-    """Return a study of selectors over the whole ledger."""
-    first, *others = (_selected(text) for text in (baseline, *steps))
-    _refuse_twice([first.name, *(s.name for s in others)], "the selection")
-    return Study(
-        name="selection",
-        baseline=first.name,
-        baseline_select=first.select,
-        steps=tuple(others),
-        unit=UNIT_OF_THE_RUNS,
-        select=Selector(),
-    )
 
 
 def _with_unit(study: Study, runs: Sequence[Run]) -> Study:
@@ -314,62 +293,7 @@ def _with_unit(study: Study, runs: Sequence[Run]) -> Study:
     if study.unit != UNIT_OF_THE_RUNS:
         return study
     steps = {study.baseline, *(s.name for s in study.steps)}
-    units = [r.unit for r in runs if r.unit is not None and r.step in steps]
-    stated = any(r.units is not None for r in runs)
-    return msgspec.structs.replace(study, unit=units[0] if units else ("unit" if stated else PER_RUN))
-
-
-def _selected(text: str) -> Step:
-    """Return a step of its name alone, or of a selector."""
-    found = parse_selector(text)
-    return Step(name=text) if found is None else Step(name=found[0], select=found[1])
-
-
-def _reselect(study: Study, baseline: str | None, steps: Sequence[str]) -> Study:
-    known = {s.name: s for s in study.steps}
-
-    def step_of(text: str) -> Step:
-        if text in known:
-            return known[text]
-        if text == study.baseline:
-            return Step(name=text, select=study.baseline_select)
-        made = _selected(text)
-        if made.select is None:
-            raise SelectionError(
-                f"study {study.name!r} has no step {text!r}",
-                mend=f"known: {_listed([study.baseline, *known])}",
-            )
-        return made
-
-    first = step_of(baseline if baseline is not None else study.baseline)
-    chosen = [step_of(t) for t in steps] or [s for s in study.steps if s.name != first.name]
-    names = [s.name for s in chosen]
-    _refuse_twice([first.name, *names], study.name)
-    kept = {first.name, *names}
-    return msgspec.structs.replace(
-        study,
-        orders=(),  # drawn for all combinations; some of them make no estimate
-        baseline=first.name,
-        baseline_select=first.select,
-        baseline_title=study.baseline_title if first.name == study.baseline else (first.title or first.name),
-        steps=tuple(_rebased(s, kept) for s in chosen),
-    )
-
-
-def _refuse_twice(names: Sequence[str], where: str) -> None:
-    if len(set(names)) < len(names):
-        raise SelectionError(
-            f"a step stands twice among {_listed(names)}",
-            where=where,
-            mend="name the baseline and every step once",
-        )
-
-
-def _rebased(step: Step, kept: set[str]) -> Step:
-    """Let a step whose reference was left out be measured on its new predecessor."""
-    if step.measured_on is None or step.measured_on in kept:
-        return step
-    return msgspec.structs.replace(step, measured_on=None)
+    return msgspec.structs.replace(study, unit=unit_of(r for r in runs if r.step in steps))
 
 
 def _outcomes(runs: Sequence[Run], store: Ledger) -> dict[str, tuple[int, ...]]:

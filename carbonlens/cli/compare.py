@@ -13,7 +13,7 @@ BaselineOption = Annotated[
     typer.Option(
         "--baseline",
         metavar="STEP|SEL",
-        help="Step to compare with, instead of the study's; or a selector of runs, [NAME:]KEY=VALUE,... "
+        help="Step to compare with, instead of the study's, a step then; or a selector, [NAME:]KEY=VALUE,... "
         "with a key of study, step, run, job, on, workload, hardware, host, zone, site, role, tag.NAME.",
     ),
 ]

@@ -34,7 +34,7 @@ ROUNDS_NEEDED: Final = 5
 """Fewer complete rounds give no verdict."""
 
 
-class Series(msgspec.Struct, frozen=True, kw_only=True):
+class Series(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One measure of one arm over its rounds, per unit.
 
     Attributes:

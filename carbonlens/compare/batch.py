@@ -188,8 +188,8 @@ def _sources(series: Sequence[Series], *, relative: bool) -> Matrix:
     import numpy as np
 
     names = _names(series)
-    table = np.array([[s.mean.u_by_source.get(n, 0.0) for n in names] for s in series], dtype=float)
-    table = table.reshape(len(series), len(names))
+    errors = (s.mean.u_by_source.get(n, 0.0) for s in series for n in names)
+    table = np.fromiter(errors, float, len(series) * len(names)).reshape(len(series), len(names))
     if relative:
         table /= np.array([[s.mean.value] for s in series], dtype=float)
     return table

@@ -77,6 +77,9 @@ def check(arms: Sequence[Arm], study: Study, failed: Collection[str] = ()) -> tu
     judged = [a for a in arms if a.name not in failed]
     for field, read, mend in _FIELDS:
         found = [frozenset(map(read, some)) for some in runs]
+        every = frozenset[str | None]().union(*found)
+        if len(every) == 1 and None not in every:
+            continue  # the usual case: all of them state one value
         values = [_stated(v) for v in found]
         _refuse_differing(field, values, arms, study.name, mend)
         silent = [a.name for a, v in zip(arms, found, strict=True) if None in v]

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.compare import statistics
-from carbonlens.compare.arms import MEASURES, Arm, Measure, Series
+from carbonlens.compare.arms import MEASURES, ROUNDS_NEEDED, Arm, Measure, Series
 from carbonlens.compare.statistics import Sample
 from carbonlens.domain.comparison import Amounts
 from carbonlens.domain.estimate import Estimate, add, unknown, worst_grade
@@ -206,13 +206,14 @@ def _over_rounds(terms: Sequence[tuple[float, Series]]) -> Sample:
     """Return the sample of a weighted sum: paired where all series have the same rounds.
 
     The value beside it is made of all rounds, so that those in common do not serve where
-    an arm has others too.
+    an arm has others too. Where too few are left in common to carry a verdict, drift stands between
+    the others, and nothing tells it.
     """
     rounds = _paired_rounds(terms)
     if rounds and all(len(s.values) == len(rounds) for _, s in terms):
         return statistics.sample([v for _, v in rounds])
     apart = statistics.welch([(w, s.values) for w, s in terms])
-    return _without_scatter(apart) if rounds == () else apart
+    return apart if rounds is None or len(rounds) >= ROUNDS_NEEDED else _without_scatter(apart)
 
 
 def _paired_rounds(terms: Sequence[tuple[float, Series]]) -> tuple[tuple[int, float], ...] | None:

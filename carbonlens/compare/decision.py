@@ -164,7 +164,8 @@ def _of_effect(effect: Effect | None, unit: str, margin: float) -> str:
     if effect.n_rounds < ROUNDS_NEEDED:
         return f"{against}; {counted(effect.n_rounds, 'complete round')}, and a verdict needs {ROUNDS_NEEDED}"
     if effect.verdict == "same":
-        return f"{against}, within the margin of {_plain(margin)}"
+        # The interval printed is wider than the tests' own, and may reach beyond the margin.
+        return f"{against}; two one-sided tests put it within the margin of {_plain(margin)}"
     if effect.verdict == "inconclusive":
         least = effect.minimum_detectable
         found = "" if least is None else f"; these rounds would detect a saving of {_plain(least)}"

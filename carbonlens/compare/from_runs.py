@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -55,14 +55,25 @@ def study_from_runs(runs: Sequence[Run], name: str | None = None) -> Study:
     others = [s for s in steps if s is not baseline]
     if is_chain([baseline, *others]):
         others.sort(key=lambda s: len(s.on or ()))
-    units = [r.unit for r in runs if r.unit is not None]
-    stated = any(r.units is not None for r in runs)
     return Study(
         name=name or next((r.study for r in runs if r.study), "study"),
         baseline=baseline.name,
         steps=tuple(others),
-        unit=units[0] if units else ("unit" if stated else PER_RUN),
+        unit=unit_of(runs),
     )
+
+
+def unit_of(runs: Iterable[Run]) -> str:
+    """Return the functional unit that measured runs state; work to make a step counts in its own.
+
+    Args:
+        runs: Runs of a study.
+    """
+    measuring = [r for r in runs if r.role in VARIANT_ROLES]
+    stated = next((r.unit for r in measuring if r.unit is not None), None)
+    if stated is not None:
+        return stated
+    return "unit" if any(r.units is not None for r in measuring) else PER_RUN
 
 
 def refuse_mixed_sets(

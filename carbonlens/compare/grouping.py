@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from carbonlens.accounting.job_runs import JobRun, wholes
 from carbonlens.compare.arms import Arm, make_arm
@@ -90,8 +91,8 @@ def group(study: Study, runs: Sequence[Run]) -> tuple[dict[str, StepRuns], tuple
     """Return the runs of the baseline and of every step, in the study's order.
 
     A run that another supersedes is left out, and so is a part (rank, stage) of
-    a run that is itself there. One inside a run of another step or role is no round
-    and no effort of its own.
+    a run that is itself there, but for one that only holds the rounds of its step. One inside a run
+    of another step or role is no round and no effort of its own.
 
     Args:
         study: Names the steps.
@@ -104,13 +105,16 @@ def group(study: Study, runs: Sequence[Run]) -> tuple[dict[str, StepRuns], tuple
     """
     refuse_repeated(study)
     current = _current(runs)
-    members = {r.run_id for _, _, some in _by_step(study, current) for r in some}
-    nested = nesting(current, members)
-    current = [r for r in current if r.run_id not in nested.same]
+    by_step = _by_step(study, current)
+    nested = nesting(current, {r.run_id for _, _, some in by_step for r in some})
+    if nested.same or nested.numbers:
+        kept = (r for r in current if r.run_id not in nested.same)
+        current = [replace(r, repeat=nested.numbers.get(r.run_id, r.repeat)) for r in kept]
+        by_step = _by_step(study, current)
     named = {study.baseline, *(s.name for s in study.steps)}
     stated = {s.name: s.on for s in study.steps if s.on is not None}
     refuse_mixed_sets([r for r in current if r.step in named], study.name, stated)
-    groups = {name: _step_runs(name, on, some, nested) for name, on, some in _by_step(study, current)}
+    groups = {name: _step_runs(name, on, some, nested) for name, on, some in by_step}
     for found in groups.values():
         _require(found, study, current, nested)
     findings = [f for g in groups.values() for f in _cut_short(g) + _failed_rounds(g) + _spoilt_quality(g)]
@@ -149,7 +153,7 @@ def build_arm(runs: StepRuns, vector: Vector, *, per_run: bool) -> tuple[Arm | N
     observations = [
         observe([run for run, _ in one], [energy for _, energy in one], per_run=per_run) for one in rounds
     ]
-    pooled = sum(len(wholes([run for run, _ in one])) - 1 for one in rounds)
+    pooled = sum(len(wholes([run for run, _ in one])) - 1 for one in rounds if len(one) > 1)
     if pooled:
         findings.append(
             _finding(
@@ -175,7 +179,8 @@ def is_per_run(groups: Mapping[str, StepRuns]) -> bool:
 
 
 def _current(runs: Sequence[Run]) -> list[Run]:
-    replaced = {r.supersedes for r in runs if r.supersedes is not None}
+    # A record that names itself (a slip in a ledger) replaces nothing.
+    replaced = {r.supersedes for r in runs if r.supersedes not in (None, r.run_id)}
     return [r for r in runs if r.run_id not in replaced]
 
 
@@ -217,12 +222,14 @@ def _step_runs(step: str, on: tuple[str, ...] | None, runs: Sequence[Run], neste
     variants = [r for r in own if r.role in VARIANT_ROLES]
     stated = on if on is not None else next((r.on for r in variants if r.on is not None), None)
     # A job is as its worst rank: the others' parts alone are no measurement of it.
-    status = {id(r): JobRun(parts=whole).status for whole in wholes(runs) for r in whole}
+    status = {id(r): r.status for r in runs}
+    if any(r.rank is not None for r in runs):
+        status |= {id(r): JobRun(parts=whole).status for whole in wholes(runs) for r in whole}
     effort = tuple(r for r in runs if r.role in EFFORT_ROLES)
     return StepRuns(
         step=step,
         on=None if stated is None else frozenset(stated),
-        variants=tuple(r for r in variants if status[id(r)] == "complete"),
+        variants=tuple(r for r in variants if status[id(r)] == "complete" and r.run_id not in nested.frames),
         failed=tuple(r for r in own if status[id(r)] == "failed"),
         cut_short=tuple(r for r in own if status[id(r)] in _CUT_SHORT),
         spoilt=frozenset(r.run_id for r in runs if status[id(r)] in ("failed", *_CUT_SHORT)),
@@ -263,13 +270,13 @@ def _unusable(whole: tuple[Run, ...], values: Sequence[float | None], *, per_run
     """Return the code of why a run, or a job's ranks, tell no energy per unit; ``None`` if they do."""
     known = [v for v in values if v is not None and math.isfinite(v)]
     # What one rank lacks, the job lacks: the others' energy is not what its work took.
-    if len(known) < len(whole) or len({run.boundary for run in whole}) > 1:
+    if len(known) < len(whole) or (len(whole) > 1 and len({run.boundary for run in whole}) > 1):
         return "CL401"
     if min(known) < 0:
         return "CL402"
-    units = JobRun(parts=whole).units
     if per_run:
         return None
+    units = whole[0].units if len(whole) == 1 else JobRun(parts=whole).units
     if units is None or not units.is_finite() or units <= 0:
         return "CL404"
     return None if LEAST_UNITS <= units < MOST else "CL451"

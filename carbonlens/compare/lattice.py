@@ -294,7 +294,7 @@ def _result(
     error = _error_of(material, frozenset({player}))
     judgement = failed(error) if error else judge(effect, gates, unit=study.unit, margin=study.margin)
     for name, group in material.groups.items():
-        if not error and group.raised and player in (group.on or ()):
+        if not error and group.failed and group.raised and player in (group.on or ()):
             judgement = not_beside(judgement, name, group.error)
     alone_saving = None if arm is None else material.for_volume(saving(material.baseline, arm))
     title = next((s.title for s in study.steps if arm is not None and s.name == arm.name and s.title), player)
@@ -355,7 +355,8 @@ def _gaps(cells: Mapping[Cell, Arm], players: Sequence[str], orders: MeasuredOrd
 
 def _error_of(material: Material, cell: Cell) -> str:
     """Return the error of a cell that failed, else nothing."""
-    groups = [g for g in material.groups.values() if g.on is not None and g.on - _shared(material) == cell]
+    shared = _shared(material)
+    groups = (g for g in material.groups.values() if g.failed and g.on is not None and g.on - shared == cell)
     return next((g.error for g in groups if g.has_failed), "")
 
 

@@ -32,11 +32,15 @@ class Nesting(NamedTuple):
         same: Ids of parts of a run of the same step and role (rank, stage): not a run of their own.
         inside: Of runs of another step or role, id to the outermost run of the study that holds it.
         efforts: Of those in effort runs of the study, id to the ids of these.
+        frames: Ids of runs that only hold the rounds of their own step: no round themselves.
+        numbers: Of runs without a number in such a run that has one, id to that number.
     """
 
     same: frozenset[str]
     inside: Mapping[str, Run]
     efforts: Mapping[str, frozenset[str]]
+    frames: frozenset[str] = frozenset()
+    numbers: Mapping[str, int] = {}  # a frozen record's default is never mutated
 
 
 def nesting(runs: Sequence[Run], members: Collection[str]) -> Nesting:
@@ -50,19 +54,56 @@ def nesting(runs: Sequence[Run], members: Collection[str]) -> Nesting:
     if not any(r.parent_run_id for r in runs):
         return Nesting(frozenset(), {}, {})  # the usual case
     by_id = {r.run_id: r for r in runs}
+    frames, numbers = _frames(runs, by_id, members)
     same: set[str] = set()
     inside: dict[str, Run] = {}
     efforts: dict[str, frozenset[str]] = {}
     for run in runs:
         chain = list(around(run, by_id))
-        outer = [r for r in chain if r.run_id in members]
+        outer = [r for r in chain if r.run_id in members and r.run_id not in frames]
         if any((r.step, r.role) == (run.step, run.role) for r in outer):
             same.add(run.run_id)
         elif outer and run.run_id in members:
             inside[run.run_id] = outer[-1]
             if not any(r.parent_run_id == run.run_id for r in chain):  # in a circle none holds another
                 efforts[run.run_id] = frozenset(r.run_id for r in outer if r.role in EFFORT_ROLES)
-    return Nesting(frozenset(same), inside, efforts)
+    return Nesting(frozenset(same), inside, efforts, frames, numbers)
+
+
+def _frames(
+    runs: Sequence[Run], by_id: Mapping[str, Run], members: Collection[str]
+) -> tuple[frozenset[str], dict[str, int]]:
+    """Return the ids of runs around a script that measures the rounds of their step itself.
+
+    Their parts are what was counted and numbered; as one run they would hide all of it. And the
+    number of the round that such a run gives to those in it that have none.
+    """
+    held: dict[str, list[Run]] = {}
+    for run in runs:
+        if run.role not in VARIANT_ROLES or run.run_id not in members:
+            continue
+        outer = (r for r in around(run, by_id) if r.run_id in members and r.role in VARIANT_ROLES)
+        nearest = next((r for r in outer if (r.step, r.on) == (run.step, run.on)), None)
+        if nearest is not None:
+            held.setdefault(nearest.run_id, []).append(run)
+    frames = {i: inner for i, inner in held.items() if _is_frame(by_id[i], inner)}
+    numbers = {
+        r.run_id: number
+        for i, inner in frames.items()
+        if (number := by_id[i].repeat) is not None
+        for r in inner
+        if r.repeat is None
+    }
+    return frozenset(frames), numbers
+
+
+def _is_frame(outer: Run, inner: Sequence[Run]) -> bool:
+    """Return whether the work of a run is told, or its rounds are numbered, by the runs in it alone."""
+    counting = [r for r in inner if r.units is not None]
+    if counting and outer.units is None:
+        return True
+    rounds = {r.repeat for r in (inner if outer.units is None else counting)}
+    return outer.repeat is None and len(rounds - {None}) > 1
 
 
 def with_near_parents(
@@ -111,7 +152,10 @@ def _as_they_lie(runs: Sequence[Run], recorded: Mapping[str, Run], heirs: Mappin
 
 
 def about_nested(found: Nesting, runs: Sequence[Run]) -> list[Finding]:
-    """Say which runs lie inside a run of another role or step; a measuring one of another step warns."""
+    """Say which runs lie inside a run of another role or step; a measuring one of another step warns.
+
+    And which only hold the rounds of their own step.
+    """
     groups: dict[tuple[str | None, bool, str | None, str], list[Run]] = {}
     for run in runs:
         outer = found.inside.get(run.run_id)
@@ -133,7 +177,25 @@ def about_nested(found: Nesting, runs: Sequence[Run]) -> list[Finding]:
                 mend=_MEND,
             )
         )
-    return findings
+    return [*findings, *_about_frames(found, runs)]
+
+
+def _about_frames(found: Nesting, runs: Sequence[Run]) -> list[Finding]:
+    framing: dict[str | None, int] = {}
+    for run in runs:
+        if run.run_id in found.frames:
+            framing[run.step] = framing.get(run.step, 0) + 1
+    return [
+        Finding(
+            code="CL449",
+            severity="info",
+            message=f"{counted(count, 'run holds', 'runs hold')} the measured runs of step {step!r}: "
+            "those are compared, and what lies between them is in no figure",
+            subject=step,
+            mend="measure the script as a whole, without numbers and units inside it, to compare all of it",
+        )
+        for step, count in framing.items()
+    ]
 
 
 def why_none(found: Nesting, step: str, runs: Sequence[Run]) -> str:

@@ -44,6 +44,8 @@ def without_disturbed(arms: Sequence[Arm]) -> tuple[tuple[Arm, ...], tuple[Findi
     Args:
         arms: The usable arms, before incomplete rounds are dropped.
     """
+    if not any(r.conditions is not None for a in arms for r in a.runs):
+        return tuple(arms), ()  # a table tells nothing of the machine
     busy = max((_busy_cpus(r) for a in arms for r in a.runs), default=1.0)
     kept: list[Arm] = []
     findings: list[Finding] = []

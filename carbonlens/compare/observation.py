@@ -16,7 +16,7 @@ from carbonlens.domain.run import Reading, Run
 from carbonlens.domain.units import Z_95
 
 
-class Observation(msgspec.Struct, frozen=True, kw_only=True):
+class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One arm in one round.
 
     Attributes:

@@ -18,6 +18,7 @@ from carbonlens.compare.contrast import scaled, total_of
 from carbonlens.compare.device_settings import settled_arms
 from carbonlens.compare.disagreement import disagreements
 from carbonlens.compare.effort import efforts_of, total_effort
+from carbonlens.compare.from_runs import PER_RUN
 from carbonlens.compare.grouping import StepRuns, build_arm, group, is_per_run
 from carbonlens.compare.material import Material, Outline
 from carbonlens.compare.metrics import metrics_of
@@ -30,7 +31,7 @@ from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.study import Study
-from carbonlens.errors import SelectionError
+from carbonlens.errors import IncomparableError, SelectionError
 
 
 def compare_study(
@@ -112,7 +113,7 @@ def material_of(
     groups, findings = group(study, runs)
     per_run = is_per_run(groups)
     if per_run:
-        findings += (_per_run_finding(study),)
+        findings += (_of_whole_runs(study),)
     built: list[Arm] = []
     for one in groups.values():
         arm, of_arm = build_arm(one, vector, per_run=per_run)
@@ -290,7 +291,19 @@ def _costs(arms: Sequence[Arm], vector: Vector) -> tuple[Finding, ...]:
     return (Finding(code="CL418", severity="info", message=message, mend="state a price vector"),)
 
 
-def _per_run_finding(study: Study) -> Finding:
+def _of_whole_runs(study: Study) -> Finding:
+    """Say that a whole run is the unit; where the unit is another, a run may be any number of it.
+
+    Raises:
+        IncomparableError: If the study counts in something else than runs.
+    """
+    if study.unit != PER_RUN:
+        raise IncomparableError(
+            f"the study counts in {study.unit!r}, and no run states how many it did",
+            where=study.name,
+            mend="state the units of work with the runs; to compare whole runs, name no unit, or "
+            f"{PER_RUN!r} in the study file",
+        )
     return Finding(
         code="CL422",
         severity="info",

@@ -6,6 +6,7 @@ import math
 import re
 
 from carbonlens.compare.comparability import ROUTINE
+from carbonlens.domain.limits import LEAST_UNITS, MOST
 from carbonlens.domain.study import LATENCIES, Adjustment, Gate, Selector, Study
 from carbonlens.errors import ConfigError
 
@@ -150,14 +151,16 @@ def check_margin(margin: float, where: str) -> None:
 
 
 def check_volume(name: str, value: float, where: str) -> None:
-    """Refuse a volume that is no positive, finite number.
+    """Refuse a volume that is no positive number of units, or one beyond what a run may state.
 
     Raises:
         ConfigError: If it is none.
     """
-    if not 0 < value < math.inf:
+    if not LEAST_UNITS <= value < MOST:
         raise ConfigError(
-            f"{name} is {value}", where=where, mend='give a positive volume, for example "2e9 a year"'
+            f"{name} is {value:g}",
+            where=where,
+            mend=f'give a positive volume below {MOST:.0e}, for example "2e9 a year"',
         )
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from carbonlens.app.terms import parse_terms
-from carbonlens.errors import UsageError
+from carbonlens.errors import ConfigError, UsageError
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,12 @@ def test_volume_is_read_with_its_groups_and_size(text, units, period):
 )
 def test_half_a_number_is_no_volume(text):
     with pytest.raises(UsageError, match="--volume"):
+        parse_terms(None, [], text)
+
+
+@pytest.mark.parametrize("text", ["0 a day", "1e-7 a day", "1e18 a year", "1e300 a day", "1e400"])
+def test_a_volume_beyond_what_a_run_may_state_is_refused(text):
+    with pytest.raises(ConfigError, match="below 1e"):
         parse_terms(None, [], text)
 
 

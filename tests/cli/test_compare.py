@@ -51,6 +51,42 @@ def test_baseline_and_steps_can_be_chosen(study):
     assert (result["baseline"], [s["step"] for s in result["steps"]]) == ("fast", ["small"])
 
 
+@pytest.mark.parametrize("chosen", ["fast", "small"])
+def test_the_study_s_own_baseline_is_a_step_where_another_takes_its_place(study, chosen):
+    result = study.json("compare", "--baseline", chosen)
+    others = {s["step"]: s for s in result["steps"]}
+    assert sorted([chosen, *others]) == ["base", "fast", "small"]
+    assert others["base"]["measured_on"] == chosen
+    forward = study.json("compare")
+    rise = next(s for s in forward["steps"] if s["step"] == chosen)["vs_baseline"]["ratio"]["value"]
+    assert others["base"]["vs_previous"]["ratio"]["value"] == pytest.approx(1 / rise)
+
+
+def test_two_arms_can_be_swapped(shell, tmp_path):
+    """The finding that tells of a guessed baseline advises it, so it must not say that nothing is there."""
+    (tmp_path / "t.csv").write_text(table({"fast": 60.0, "base": 100.0}))
+    shell("import", "t.csv")
+    (step,) = shell.json("compare", "--baseline", "base")["steps"]
+    assert (step["step"], step["verdict"]) == ("fast", "better")
+
+
+def test_a_baseline_that_nothing_measured_is_no_step_of_another(study, tmp_path):
+    steps = "".join(f'[[step]]\nname = "{name}"\n' for name in ("fast", "small"))
+    head = '[study]\nname = "s"\nunit = "image"\nbaseline = "never"\n'
+    (tmp_path / "s.toml").write_text(head + steps)
+    result = study.json("compare", "--study", "s.toml", "--baseline", "fast")
+    assert [s["step"] for s in result["steps"]] == ["small"]
+
+
+def test_runs_without_units_are_no_units_of_a_study_file(shell, tmp_path):
+    (tmp_path / "t.csv").write_text(table({"base": 100.0, "fast": 60.0}).replace(",10,image", ",,"))
+    shell("import", "t.csv")
+    step = '[[step]]\nname = "fast"\n'
+    (tmp_path / "s.toml").write_text('[study]\nname = "s"\nunit = "query"\nbaseline = "base"\n' + step)
+    assert "no run states how many" in shell("compare", "--study", "s.toml", code=2).stderr
+    assert shell.json("compare")["unit"] == "run"
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -222,3 +222,26 @@ def test_rounds_stand_by_their_numbers_and_the_first_is_the_first():
     timed = [replace(r, start_us=10 * (100 - i)) for i, r in enumerate(nameless)]
     assert compared(timed).baseline_metrics.energy_by_round_j == metrics.energy_by_round_j
     assert compared(timed).baseline_metrics.first_round is not None
+
+
+@pytest.mark.parametrize("common", range(8))
+def test_saved_joules_have_an_interval_only_over_rounds_that_see_the_same_drift(common):
+    """Rounds drift by 10 % and nothing is saved: the first are left of one arm, the last of the other."""
+    drift = [100.0 * (1 + 0.10 * i / 6) for i in range(7)]
+    most = (7 + common + 1) // 2
+    kept = {"a": set(range(1, most + 1)), "b": set(range(most - common + 1, 8))}
+    some = [
+        r if r.repeat in kept[r.step] else replace(r, energy=())
+        for r in (*rounds("a", drift, u_relative=0.05), *rounds("b", drift, u_relative=0.05))
+    ]
+    saved = compared(some, replace(STUDY, steps=(Step(name="b"),))).steps[0].would_have.energy_j
+    if common < 5:
+        assert (saved.low, saved.high) == (None, None)
+    else:
+        assert saved.low <= 0 <= saved.high
+
+
+def test_a_run_that_names_itself_as_corrected_is_not_lost():
+    """As one of a circle that the ledger has told of already: its latest record counts."""
+    some = [replace(r, supersedes=r.run_id) if r.step == "b" else r for r in runs()]
+    assert compared(some).steps[0].vs_previous.n_rounds == 7

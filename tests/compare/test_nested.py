@@ -228,3 +228,81 @@ def test_what_measured_a_run_is_around_it_whether_it_names_that_or_not():
     deep = timed(effort("prune", 1.0, "deep"), 2 * 10**7, 8 * 10**7, "d", "b", "p")
     (_, found) = with_near_parents([block, deep], [block, between, deep], {})
     assert found.parent_run_id == "block"
+
+
+def inside(outers, *, units=1000.0, numbered=True):
+    """Return six rounds of two steps, all of a step inside the run around its script."""
+    inner = [
+        run(
+            name,
+            joules * units if units else joules,
+            repeat=i if numbered else None,
+            units=units,
+            unit="image" if units else None,
+            run_id=f"{name}{i}",
+            parent_run_id=f"{name}-script",
+        )
+        for name, joules in (("a", 10.0), ("prune", 9.0))
+        for i in range(1, 7)
+    ]
+    return [*outers, *inner]
+
+
+def around_a_script(**fields):
+    made = {"repeat": None, "units": None, "unit": None, **fields}
+    return [run(name, 99_000.0, run_id=f"{name}-script", **made) for name in ("a", "prune")]
+
+
+@pytest.mark.parametrize(
+    ("script", "rounds_in_it"),
+    [
+        ({}, {}),
+        ({}, {"numbered": False}),
+        ({"units": 6000.0, "unit": "image"}, {}),
+        ({}, {"units": None}),
+        ({"role": "other"}, {}),
+    ],
+)
+def test_a_run_around_a_script_that_measures_its_own_rounds_hides_none_of_them(script, rounds_in_it):
+    """``carbonlens run --step a -- script`` where the script calls ``track`` for each round of ``a``."""
+    runs = inside(around_a_script(**script), **rounds_in_it)
+    result = compare_study(study_from_runs(runs), runs, Vector(), {})
+    assert result.steps[0].metrics.energy_by_round_j == pytest.approx((9.0,) * 6)
+    assert result.steps[0].vs_previous.ratio.value == pytest.approx(0.9)
+    assert len(finding(result)) == 2
+    assert all("hold" in f.message for f in finding(result))
+
+
+def test_a_failed_run_around_the_rounds_of_its_step_still_fails_it():
+    runs = inside([*around_a_script()[:1], *around_a_script(status="failed", error="boom")[1:]])
+    step = compare_study(study_from_runs(runs), runs, Vector(), {}).steps[0]
+    assert (step.status, step.error) == ("failed", "boom")
+    assert step.metrics.energy_by_round_j == pytest.approx((9.0,) * 6)
+
+
+@pytest.mark.parametrize("script", [{"repeat": 1}, {"repeat": 1, "units": 6000.0}, {"units": 6000.0}])
+def test_parts_of_a_counted_run_are_no_rounds(script):
+    """Warm-up or batches inside a run that counts its own work, or has its own number."""
+    fields = {"units": script.get("units"), "numbered": "units" not in script or "repeat" in script}
+    if script.get("units") is None:
+        fields["units"] = None
+    runs = inside(around_a_script(unit="image" if script.get("units") else None, **script), **fields)
+    result = compare_study(study_from_runs(runs), runs, Vector(), {})
+    assert result.steps[0].metrics.energy_by_round_j == (99_000.0 / script.get("units", 1.0),)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_rounds_numbered_by_the_run_around_a_counting_script_stay_pairs(parts):
+    """``carbonlens run --repeat 3 --step a -- script`` where the script counts its units in ``track``."""
+    drift = [1.0, 1.2, 0.9, 1.1, 1.3, 0.8]
+    runs = []
+    for name, joules in (("a", 10.0), ("prune", 9.0)):
+        for number, level in enumerate(drift, start=1):
+            frame = f"{name}-script-{number}"
+            runs.append(run(name, 99.0, repeat=number, units=None, unit=None, run_id=frame))
+            for part in range(parts):
+                given = {"repeat": None, "units": 100.0, "run_id": f"{frame}-{part}", "parent_run_id": frame}
+                runs.append(run(name, joules * level * 100.0, **given))
+    step = compare_study(study_from_runs(runs), runs, Vector(), {}).steps[0]
+    assert step.vs_previous.n_rounds == 6
+    assert step.vs_previous.ratio.high - step.vs_previous.ratio.low < 1e-6
