@@ -282,6 +282,9 @@ def _allowed(run: Run) -> str | None:
 
 
 def _covered(run: Run) -> str:
+    if run.coverage is None and run.status == "recovered" and run.covered_s is not None:
+        # Of a process that is gone nobody knows how long it went on: a share would be of nothing known.
+        return f"{run.covered_s:.3g} s, up to the last sample; then unknown"
     if run.coverage is None:
         return "unknown"
     lost = f", {run.lost_s:.3g} s lost" if run.lost_s else ""

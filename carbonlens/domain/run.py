@@ -284,6 +284,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     allowance: Allowance | None = None
 
     @property
+    def covered_s(self) -> float | None:
+        """Seconds that every component was measured; ``None`` where one does not tell."""
+        told = [r.covered_s for r in self.energy]
+        known = [s for s in told if s is not None]
+        return min(known) if known and len(known) == len(told) else None
+
+    @property
     def total_energy(self) -> Estimate:
         """Sum of the components in joules.
 

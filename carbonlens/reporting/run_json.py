@@ -51,6 +51,7 @@ def run_json(run: Run, billed: Run | None = None) -> dict[str, object]:
         "unit": run.unit,
         "cost": run.cost,
         "coverage": run.coverage,
+        "covered_s": run.covered_s,
         "exit_code": run.exit_code,
         "error": run.error,
         "parent_run_id": run.parent_run_id,

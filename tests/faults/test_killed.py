@@ -59,6 +59,8 @@ def test_a_process_that_is_ended_from_outside_is_recovered_by_the_next(tmp_path,
     assert 0.2 < killed.conditions.cpu_s <= killed.duration_s * 1.1
     assert (killed.units, killed.quality[0].value) == (3, 0.5)
     assert (killed.coverage, [f.code for f in killed.findings]) == (None, ["CL106"])
+    # The share of a length that nobody knows is unknown; the seconds up to the last sample are not.
+    assert killed.covered_s == pytest.approx(killed.duration_s, abs=0.05)
     assert journals(tmp_path) == []
 
 
