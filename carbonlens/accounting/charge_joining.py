@@ -30,6 +30,9 @@ TAG_KEYS: Final = ("run_id", "job_id", "study", "workload", "model", "team")
 """Tags by which a charge finds its runs, where the caller names no others."""
 
 _DIGITS: Final = 60
+_PARTS: Final = 10**18
+"""Parts of a microsecond to which runs at one moment share it."""
+
 _LEAST: Final = -12
 """Exponent of the smallest part of a share: the ledger keeps 12 decimals of an amount."""
 
@@ -114,8 +117,8 @@ def join(
 
     A run carries a charge only for the time in which they overlap. Where all runs of a charge
     state a weight, they share it by weight (spread evenly over a run's time), whole, or as
-    parts of ``wholes``. Otherwise they share by time: of the charge's period, what no run
-    covers is unallocated.
+    parts of ``wholes``. Otherwise they share by time: each moment of the charge's period goes
+    to the runs of that moment in equal parts, and what no run covers is unallocated.
 
     Args:
         charges: Lines of bills.
@@ -203,11 +206,10 @@ def _overlap_us(charge: Charge, run: Consumer) -> int:
 
 
 def _parts(charge: Charge, how: How, runs: Sequence[Consumer], whole: Decimal | None) -> list[Part]:
-    weights = _weights(charge, runs)
-    total = sum(weights, Fraction(0))
     by_time = any(r.weight is None for r in runs)
-    base = Fraction(charge.end_us - charge.start_us) if by_time else Fraction(whole or 0)
-    base = max(base, total)
+    weights = _moments(charge, runs) if by_time else _weights(charge, runs)
+    total = sum(weights, Fraction(0))
+    base = Fraction(charge.end_us - charge.start_us) if by_time else max(Fraction(whole or 0), total)
     if not runs or base == 0:
         costs = {name: getattr(charge, name) for name in COSTS}
         return [Part(charge_id=charge.charge_id, run_id=None, how=how, share=1.0, **costs)]
@@ -230,14 +232,35 @@ def _parts(charge: Charge, how: How, runs: Sequence[Consumer], whole: Decimal | 
 
 
 def _weights(charge: Charge, runs: Sequence[Consumer]) -> list[Fraction]:
-    """Return the weight of each run within a charge's period: its own, or its time."""
-    overlaps = [_overlap_us(charge, r) for r in runs]
-    if any(r.weight is None for r in runs):
-        return [Fraction(o) for o in overlaps]
+    """Return the weight of each run within a charge's period, spread evenly over its time."""
     return [
-        max(Fraction(r.weight or 0), Fraction(0)) * Fraction(o, r.end_us - r.start_us)
-        for r, o in zip(runs, overlaps, strict=True)
+        max(Fraction(r.weight or 0), Fraction(0)) * Fraction(_overlap_us(charge, r), r.end_us - r.start_us)
+        for r in runs
     ]
+
+
+def _moments(charge: Charge, runs: Sequence[Consumer]) -> list[Fraction]:
+    """Return the time of a charge's period that falls to each run; they sum to the time with any run.
+
+    Runs at one moment share it in equal parts: two runs at once do not use an hour twice.
+    """
+    spans = [(max(charge.start_us, r.start_us), min(charge.end_us, r.end_us)) for r in runs]
+    changes: dict[int, int] = {}
+    for first, last in spans:
+        changes[first] = changes.get(first, 0) + 1
+        changes[last] = changes.get(last, 0) - 1
+    upto: dict[int, int] = {}
+    before = active = covered = done = 0
+    for at in sorted(changes):
+        if active:
+            covered += at - before
+            # Whole numbers, because fractions of many runs at once have denominators without end.
+            done += (at - before) * _PARTS // active
+        upto[at] = done
+        before, active = at, active + changes[at]
+    parts = [upto[last] - upto[first] for first, last in spans]
+    whole = sum(parts)
+    return [Fraction(part * covered, whole) if whole else Fraction(0) for part in parts]
 
 
 def _divided(cost: Money | None, shares: Sequence[Fraction]) -> list[Money | None]:

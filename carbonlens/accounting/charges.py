@@ -96,10 +96,14 @@ def of_period(
     found = []
     for charge in charges:
         first, last = _counted_over(charge, kind)
-        is_dated = first % _US_PER_DAY == 0 and last % _US_PER_DAY == 0
-        begin, end = dated if is_dated else instants
+        begin, end = dated if is_dated(first, last) else instants
         found += [charge] if begin <= first < end else []
     return found
+
+
+def is_dated(start_us: int, end_us: int) -> bool:
+    """Tell whether a span is of whole days in UTC: bills write dates so, of whatever place."""
+    return start_us % _US_PER_DAY == 0 and end_us % _US_PER_DAY == 0
 
 
 def preferred_kind(charges: Iterable[Charge]) -> CostKind:

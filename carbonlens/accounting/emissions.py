@@ -1,7 +1,7 @@
 """Emission factor in use: what a kWh of a place and time, or of a blend, is multiplied with.
 
 Location-based emissions take the grid's factor, market-based ones the entity's blend (GHG
-Protocol Scope 2 Guidance, 6.1 and chapter 7); both are kept and none stands for the other.
+Protocol Scope 2 Guidance, table 6.2 and chapter 7); both are kept and none stands for the other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Market-based emissions: one blend per entity, market and period.
 
 E = sum of kWh x rate over the instruments + what they leave x residual mix (GHG Protocol
-Scope 2 Guidance, 6.1 and table 6.3). A grid average stands in for a missing residual mix
+Scope 2 Guidance, table 6.3). A grid average stands in for a missing residual mix
 only with its disclosure. The blend is the one market-based factor of every kWh in it: no
 instrument is given to a run, a step or a team.
 """

@@ -9,7 +9,7 @@ reaches over the ends of the period, or over months, is split by time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final
@@ -32,6 +32,9 @@ BILLED: Final = "bill:"
 
 _MICRO: Final = Decimal("0.000001")
 
+MonthOf = Callable[[int], tuple[str, int]]
+"""Month of an instant, ``2026-03``, and the instant at which it ends."""
+
 
 class Metered(msgspec.Struct, frozen=True, kw_only=True):
     """What the meters of one kind at one site counted in a period.
@@ -41,9 +44,10 @@ class Metered(msgspec.Struct, frozen=True, kw_only=True):
         covers: As of the meters: ``site`` or ``ai``.
         energy: In joules, at ``boundary``.
         exact_j: The same, exact to the microjoule.
-        by_month: Joules by month of use in UTC.
+        by_month: Joules by month of use.
         covered: Share of the period that every one of them covers.
-        whole_months: UTC months whose part of the period every one of them covers.
+        whole_months: Months whose part of the period every one of them covers.
+        spans: The part of each month that lies in the period, as instants.
         estimated: Whether a reading was estimated by the supplier.
         reading_ids: Readings it is made of.
     """
@@ -59,6 +63,7 @@ class Metered(msgspec.Struct, frozen=True, kw_only=True):
     estimated: bool
     reading_ids: tuple[str, ...]
     whole_months: frozenset[str] = frozenset()
+    spans: Mapping[str, tuple[int, int]] = {}
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -78,7 +83,11 @@ class Metered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def metered(
-    meters: Sequence[Meter], readings: Iterable[MeterReading], start_us: int, end_us: int
+    meters: Sequence[Meter],
+    readings: Iterable[MeterReading],
+    start_us: int,
+    end_us: int,
+    month_of: MonthOf | None = None,
 ) -> tuple[Metered, ...]:
     """Return what was metered: by meters of whole sites, by those of AI workloads, then by bills.
 
@@ -87,6 +96,7 @@ def metered(
         readings: Of any meter and time; exports and other carriers are left out.
         start_us: First instant of the period.
         end_us: Its end, or the present in an open one.
+        month_of: Tells the months of use; those of UTC when ``None``.
     """
     groups: dict[tuple[str, str, Boundary, bool], list[Meter]] = {}
     for meter in meters:
@@ -104,7 +114,7 @@ def metered(
         twice[name] = [r for r in again if r.start_us < end_us and r.end_us > start_us]
     found = [
         replace(
-            _metered(key, group, held, (start_us, end_us)),
+            _metered(key, group, held, (start_us, end_us), month_of or utc_month),
             findings=tuple(_twice(m, twice[m.meter_id]) for m in group if twice.get(m.meter_id)),
         )
         for key, group in groups.items()
@@ -166,17 +176,18 @@ def _metered(
     meters: Sequence[Meter],
     held: Mapping[str, Sequence[MeterReading]],
     period: tuple[int, int],
+    month_of: MonthOf,
 ) -> Metered:
     exact = Decimal(0)
     by_month: dict[str, list[Estimate]] = {}
     for meter in meters:
         for reading in held.get(meter.meter_id, ()):
-            for month, joules in _split(reading, period):
+            for month, joules in _split(reading, period, month_of):
                 exact += joules
                 by_month.setdefault(month, []).append(_estimate(meter, reading, joules))
     months = {month: add(parts, "J") for month, parts in sorted(by_month.items())}
     every = [r for m in meters for r in held.get(m.meter_id, ())]
-    spans = {month: month_span(month, period) for month in months}
+    spans = {m: s for m, s in _months(period, month_of) if m in months}
     return Metered(
         site_id=key[0],
         meter_ids=tuple(m.meter_id for m in meters),
@@ -187,6 +198,7 @@ def _metered(
         by_month=months,
         covered=_all_covered(meters, held, period),
         whole_months=frozenset(m for m, s in spans.items() if _all_covered(meters, held, s) >= WHOLE),
+        spans=spans,
         estimated=any(r.method == "estimated" for r in every),
         reading_ids=tuple(r.reading_id for r in every),
     )
@@ -202,13 +214,15 @@ def _estimate(meter: Meter, reading: MeterReading, joules: Decimal) -> Estimate:
     return Estimate(value=value, unit="J", grade=reading.grade, u_by_source={f"meter:{meter.meter_id}": u})
 
 
-def _split(reading: MeterReading, period: tuple[int, int]) -> Iterator[tuple[str, Decimal]]:
-    """Yield the part of a reading in each UTC month of the period; the parts sum to it exactly."""
+def _split(
+    reading: MeterReading, period: tuple[int, int], month_of: MonthOf
+) -> Iterator[tuple[str, Decimal]]:
+    """Yield the part of a reading in each month of the period; the parts sum to it exactly."""
     whole = reading.energy_j or Decimal(0)
     span = reading.end_us - reading.start_us
     done, at = Decimal(0), reading.start_us
     while at < reading.end_us:
-        month, after = _month(at)
+        month, after = month_of(at)
         cuts = [c for c in (after, *period) if at < c]
         end = min(reading.end_us, *cuts)
         upto = whole if end == reading.end_us else (whole * (end - reading.start_us) / span).quantize(_MICRO)
@@ -217,7 +231,7 @@ def _split(reading: MeterReading, period: tuple[int, int]) -> Iterator[tuple[str
         done, at = upto, end
 
 
-def _month(at_us: int) -> tuple[str, int]:
+def utc_month(at_us: int) -> tuple[str, int]:
     """Return the UTC month of an instant and the instant at which it ends."""
     at = datetime.fromtimestamp(at_us // US_PER_S, tz=UTC)
     index = at.year * 12 + at.month
@@ -225,10 +239,13 @@ def _month(at_us: int) -> tuple[str, int]:
     return f"{at.year:04}-{at.month:02}", int(after.timestamp()) * US_PER_S
 
 
-def month_span(month: str, period: tuple[int, int]) -> tuple[int, int]:
-    """Return the part of a UTC month that lies in a period, as instants."""
-    start = int(datetime.fromisoformat(f"{month}-01").replace(tzinfo=UTC).timestamp()) * US_PER_S
-    return max(start, period[0]), min(_month(start)[1], period[1])
+def _months(period: tuple[int, int], month_of: MonthOf) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the months of a period, each with the part of it that lies in the period."""
+    at = period[0]
+    while at < period[1]:
+        month, after = month_of(at)
+        yield month, (at, min(after, period[1]))
+        at = after
 
 
 def _all_covered(

@@ -90,7 +90,7 @@ def unit_of(text: str, per: float = 1.0, rationale: str = "") -> FunctionalUnit:
     known = {_plural(name): name for held in UNITS.values() for name in held}
     name = known.get(text, text)
     if name == text and text.endswith("s") and not text.endswith(("ss", "us", "is")):
-        name = text[:-1]
+        name = f"{text[:-3]}y" if text.endswith("ies") else text[:-1]
     return FunctionalUnit(name=name, plural=_plural(name), per=per, rationale=rationale)
 
 
@@ -196,6 +196,8 @@ def _plural(name: str) -> str:
     if name == "FLOP":
         return name
     first, *rest = name.split(" of ")
+    if first.endswith("y") and first[-2:-1] not in "aeiou":
+        return " of ".join([f"{first[:-1]}ies", *rest])
     return " of ".join([first if first.endswith("s") else f"{first}s", *rest])
 
 

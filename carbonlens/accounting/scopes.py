@@ -1,6 +1,6 @@
 """Scopes: where a site's emissions are reported, by what kind of site it is and who controls it.
 
-Own sites are scope 2 (GHG Protocol Scope 2 Guidance, chapter 5); a cloud is a purchased
+Own sites are scope 2 (GHG Protocol Scope 2 Guidance); a cloud is a purchased
 service, scope 3 category 1; devices of customers are category 11; a colocation follows its
 declared control (category 8 without it), and no control is ever assumed. Fuel supply and
 grid losses of one's own electricity are category 3 (Scope 3 Standard, table 5.4); those of

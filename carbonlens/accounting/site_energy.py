@@ -33,7 +33,7 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         site_id: Site, or the stand-in of runs without one.
-        month: Month of use in UTC, ``2026-07``; empty where it is not known.
+        month: Month of use in the reporting time zone, ``2026-07``; empty where it is not known.
         energy: In joules, at ``boundary``.
         exact_j: The same sum, exact; ``None`` when nothing is known.
         location: Location-based kg of that energy, without overheads.

@@ -1,6 +1,6 @@
 """Standing: where the electricity of a metered site is taken from, month by month.
 
-Meters that cover the period whole stand for their site. Of meters with gaps, the UTC months stand
+Meters that cover the period whole stand for their site. Of meters with gaps, the months stand
 that they cover whole, or in which they counted more than runs recorded; in the other months the
 runs stand. The sum is a lower bound then, and it is what statements of the single months add up
 to: an instrument that one of them claimed is never claimed again.
@@ -47,12 +47,12 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def metered_months(self) -> dict[str, Estimate]:
-        """Facility energy that its meters counted in the UTC months that they stand for."""
+        """Facility energy that its meters counted in the months that they stand for."""
         return {month: _facility(self.meter, self.terms, month) for month in self.meter.by_month}
 
     @property
     def months(self) -> dict[str, Estimate]:
-        """The same by UTC month."""
+        """The same by month."""
         parts: dict[str, list[Estimate]] = {}
         for month, kwh in self.metered_months.items():
             parts.setdefault(month, []).append(kwh)

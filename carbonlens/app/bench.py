@@ -18,7 +18,6 @@ from carbonlens.domain.comparison import Comparison
 from carbonlens.domain.counting import counted
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.run import Run
 from carbonlens.domain.study import Step, Study
 from carbonlens.errors import MeasurementError, UsageError
 from carbonlens.instrument.bench import BenchResult, run_bench
@@ -77,7 +76,7 @@ def bench(  # noqa: PLR0913  # optional and by name
         InputFileError: If the file cannot be read.
         ConfigError: If it is malformed.
         MeasurementError: If the baseline fails, or every candidate before the first round.
-        SelectionError: If there is nothing to resume.
+        SelectionError: If there is nothing to resume, or another bench is measuring it.
         MissingExtraError: If an extra is not installed; said before any work.
         UnwritableError: If ledger or reports cannot be written; likewise.
     """
@@ -87,19 +86,18 @@ def bench(  # noqa: PLR0913  # optional and by name
     store.ensure_writable()
     measured = bench_identity.what_is_measured(given)
     given = msgspec.structs.replace(given, spec_sha256=measured.spec)
-    done: tuple[Run, ...] = ()
-    if resume:
-        name, done = bench_series.gone_on_with(given, measured, store)
-    else:
-        name = bench_series.begun(given, measured, store)
+    of_series = bench_series.gone_on_with if resume else bench_series.begun
+    name = of_series(given, measured, store)
     study = with_terms(msgspec.structs.replace(given.study, name=name), terms)
     given = msgspec.structs.replace(given, study=study, vector=filled(vector or given.vector))
-    store.keep_study(name, study_file.dumps(study, given.vector))
     notes: list[Finding] = []
     place = Place(ledger=str(store.path), sources=declared_sources(notes))
     told = progress or Silent()
-    written = bench_series.Written(name, measured, store, told)
-    with guarded_scratch() as scratch:
+    with bench_series.alone(name, store), guarded_scratch() as scratch:
+        # Read once nobody else adds to it.
+        done = bench_series.runs_of(name, given, store) if resume else ()
+        store.keep_study(name, study_file.dumps(study, given.vector))
+        written = bench_series.Written(name, measured, store, told)
         result = run_bench(given, place, scratch=scratch, progress=told, done=done, checked=written.leave_out)
     _require_a_candidate(given, result)
     comparison = compare(name, ledger=store.path, vector=given.vector)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final
@@ -39,8 +41,60 @@ def begun(given: Bench, measured: Measured, store: Ledger) -> str:
     return name
 
 
-def gone_on_with(given: Bench, measured: Measured, store: Ledger) -> tuple[str, tuple[Run, ...]]:
-    """Return the latest series of the same bench, and its runs.
+@contextmanager
+def alone(name: str, store: Ledger) -> Iterator[None]:
+    """Let no other bench measure the same series within the block: both would count the same rounds.
+
+    The system ends the hold with the process, however that ends. Where the file system has
+    no locks, nobody is kept out.
+
+    Args:
+        name: Of the series.
+        store: Its ledger.
+
+    Raises:
+        SelectionError: If another bench is measuring it.
+        UnwritableError: If the ledger cannot be written.
+    """
+    import fcntl
+
+    file = store.study_file(name).with_suffix(".lock")
+    try:
+        held = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise unwritable(file, error) from error
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise SelectionError(
+                f"series {name!r} is being measured by another bench",
+                where=str(store.path),
+                mend="wait for its end; without --resume a bench begins a series of its own",
+            ) from error
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(held)
+
+
+def runs_of(name: str, given: Bench, store: Ledger) -> tuple[Run, ...]:
+    """Return what benches recorded of a series by now.
+
+    Runs that a measured command tracks itself may have the names of study and step, and are none.
+
+    Args:
+        name: Of the series.
+        given: What is measured.
+        store: Its ledger.
+    """
+    tag = given.spec_sha256[:16]
+    return tuple(run for run in store.view().runs if run.study == name and run.tags.get(TAG) == tag)
+
+
+def gone_on_with(given: Bench, measured: Measured, store: Ledger) -> str:
+    """Return the latest series of the same bench.
 
     Args:
         given: What is about to be measured.
@@ -69,7 +123,7 @@ def gone_on_with(given: Bench, measured: Measured, store: Ledger) -> tuple[str, 
         else:
             found = name
     if found is not None:
-        return found, tuple(by_study[found])
+        return found
     why = f": since it began, {', '.join(changed)} changed" if changed else ""
     raise SelectionError(
         f"no series {given.study.name!r} measured this way{why}",

@@ -8,6 +8,7 @@ from functools import cache
 
 from msgspec.structs import replace
 
+from carbonlens.accounting.charges import is_dated
 from carbonlens.accounting.deliveries import Coverage, Held, coverage
 from carbonlens.app.inventory import calendar_of
 from carbonlens.domain.charge import Charge
@@ -57,7 +58,11 @@ def delivered(inventory: Inventory, store: Ledger, *, now_us: int | None = None)
     if "bill" in wanted:
         charges, findings = store.rows(CHARGES)
         unread += findings
-        held.update(_of_sites("bill", charges, inventory, months))
+        # Bills write whole days in UTC, of whatever place: these are dates already.
+        dated = [c for c in charges if is_dated(c.start_us, c.end_us)]
+        held.update(_of_sites("bill", dated, inventory, _Months(Calendar())))
+        others = [c for c in charges if not is_dated(c.start_us, c.end_us)]
+        held.update(_of_sites("bill", others, inventory, months))
     found = coverage(inventory.deliveries, held, through=months.before(present))
     return replace(found, findings=(*found.findings, *unread))
 

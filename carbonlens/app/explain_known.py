@@ -20,6 +20,7 @@ from carbonlens.app.explain_items import (
     reading_item,
     run_item,
 )
+from carbonlens.app.explain_sci import OF_SCI, score_of
 from carbonlens.app.inventory import Kept
 from carbonlens.app.statement import Made, make_statement
 from carbonlens.domain.charge import Charge
@@ -46,6 +47,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         assumptions: File with the factors and prices of a comparison.
         volume: Its expected units, ``2e9 a year``.
+        embodied_source: The one source of embodied figures, as ``account`` and ``sci`` were asked with.
     """
 
     study: str | None = None
@@ -57,6 +59,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[str, ...] = ()
     assumptions: Path | None = None
     volume: str | None = None
+    embodied_source: str | None = None
 
     @property
     def of_comparison(self) -> bool:
@@ -104,6 +107,8 @@ class Known:
                 by = _BY.match(match[2]) if pattern is _OF_PERIOD else None
                 self._take(self.statement(match[1], by[1] if by else None))
                 return True
+        if OF_SCI.fullmatch(name) is not None:
+            return self._is_of_score(name)
         allocation, charges = _OF_ALLOCATION.fullmatch(name), _OF_CHARGES.fullmatch(name)
         if allocation is not None:
             self._figures |= self._of_allocation(allocation[1])
@@ -124,7 +129,7 @@ class Known:
     def ids(self, like: str) -> list[str]:
         """Return ids among which a mistyped one may be meant."""
         found = [*self._figures, *(row.factor_id for row in self._factors.rows)]
-        if not self._figures and not like.startswith(("statement.", "allocation.", "charges.")):
+        if not self._figures and not like.startswith(("statement.", "allocation.", "charges.", "sci.")):
             found += self.of_statement(self._options.period)
             found += self.of_study
         found += (f"run:{r}" for r in self._run_items)
@@ -137,7 +142,13 @@ class Known:
         if (period, by) not in self._made:
             o = self._options
             self._made[period, by] = make_statement(
-                period, by=by, inventory=o.inventory, factors=self._factors, ledger=o.ledger, listed=True
+                period,
+                by=by,
+                inventory=o.inventory,
+                factors=self._factors,
+                ledger=o.ledger,
+                embodied_source=o.embodied_source,
+                listed=True,
             )
         return self._made[period, by]
 
@@ -174,6 +185,23 @@ class Known:
                 raise
             return {}
         return {f.figure_id: f for f in found}
+
+    def _is_of_score(self, name: str) -> bool:
+        """Read the score that an id names; one score holds all ids of its begin."""
+        if name in self._figures or name in self._runs_of:
+            return True
+        o = self._options
+        found = score_of(
+            name,
+            ledger=o.ledger,
+            inventory=o.inventory,
+            factors=o.factors,
+            embodied_source=o.embodied_source,
+        )
+        if found is not None:
+            self._figures |= {f.figure_id: f for f in found.figures}
+            self._runs_of = {**self._runs_of, **found.runs_of}
+        return found is not None
 
     def _of_allocation(self, period: str) -> dict[str, Figure]:
         from carbonlens.app.explain_allocation import allocation_figures

@@ -18,8 +18,9 @@ from carbonlens.accounting.metered import Metered
 from carbonlens.accounting.scopes import SCOPE_2, place_of
 from carbonlens.accounting.site_energy import SiteTerms
 from carbonlens.accounting.statement import Statement
+from carbonlens.app.inventory import calendar_of
 from carbonlens.app.statement_ledger import PeriodReading
-from carbonlens.app.statement_meters import meters_and_readings
+from carbonlens.app.statement_meters import in_local_days, meters_and_readings
 from carbonlens.domain.certificate import Certificate
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, add, unknown
@@ -169,7 +170,7 @@ def _loads(
     loads = _recorded(statement, source, by_meter)
     findings: list[Finding] = []
     if by_meter:
-        charges, _ = source.store.rows(CHARGES)
+        charges = in_local_days(source.store.rows(CHARGES)[0], source.inventory)
         _, readings, _ = meters_and_readings(source.store, source.inventory, charges)
         for name, whole in by_meter.items():
             terms = statement.terms[name]
@@ -220,10 +221,10 @@ def _metered(
 
 
 def _hours(source: Source) -> Iterator[tuple[int, str]]:
-    """Yield the hours of the period that are over, each with its UTC month."""
+    """Yield the hours of the period that are over, each with its month."""
     from carbonlens.app.statement_ledger import months_of
 
-    months = months_of(source.hours)
+    months = months_of(source.hours, calendar_of(source.inventory.terms))
     at, last = months.first_hour, source.over_us[1] // US_PER_HOUR
     for month, count in zip(months.names, months.hours, strict=True):
         for hour in range(at, min(at + count, last)):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from carbonlens.accounting.metered import Metered, each_once, metered
 from carbonlens.accounting.restatement import PriorPeriod
-from carbonlens.app.statement_meters import meters_and_readings
+from carbonlens.app.statement_meters import in_local_days, meters_and_readings
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.inventory import Inventory
 from carbonlens.domain.meter_reading import MeterReading
@@ -83,8 +83,7 @@ def _metered(
     readings = [r for r in stored if r.reading_id not in without]
     charges = [c for c in bills if c.charge_id not in without]
     gone = {c.supersedes for c in charges}
-    meters, every, _ = meters_and_readings(
-        store, inventory, [c for c in charges if c.charge_id not in gone], readings
-    )
+    current = in_local_days([c for c in charges if c.charge_id not in gone], inventory)
+    meters, every, _ = meters_and_readings(store, inventory, current, readings)
     found = each_once(metered(meters, every, close.start_us, close.end_us))
     return {(m.site_id, m.name, m.boundary): m for m in found}

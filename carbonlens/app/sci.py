@@ -18,7 +18,7 @@ from carbonlens.accounting.sci_ai import Normalisation, Role, sci_ai
 from carbonlens.accounting.sci_boundary import SoftwareBoundary, software_boundary, unit_of
 from carbonlens.accounting.statement_figures import measured
 from carbonlens.app.inventory import calendar_of, load_inventory
-from carbonlens.app.sci_component import Asked, Built, components
+from carbonlens.app.sci_component import Asked, Built, components, counting_runs
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.figure import Figure
@@ -47,6 +47,7 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
         boundary: Runs that it holds, and their count.
         built: Components with what each input is and where it comes from.
         scope: Period or study, as it was asked for.
+        prefix: Of the ids of its figures: what was asked for, and nothing else, makes them again.
         figures: Every number of it, and the leaves that they rest on.
     """
 
@@ -58,6 +59,7 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     boundary: SoftwareBoundary
     built: tuple[Built, ...]
     scope: str
+    prefix: str
     ledger: str
     figures: tuple[Figure, ...]
     runs_of: Mapping[str, tuple[str, ...]]
@@ -158,7 +160,7 @@ def _scored(asked: Asked, question: _Question) -> Scored:
         raise SelectionError(
             f"no run of {scope} belongs to a score per {unit.name}", where=ledger, mend=_mend(boundary)
         )
-    prefix = f"sci.{scope}.{unit.name}" if ai is None else f"sci.{scope}.{ai}.{unit.name}"
+    prefix = _prefix_of(question)
     built = components(replace(asked, hours=replace(asked.hours, text=prefix)), boundary.parts)
     parts = [b.component for b in built]
     made, said = sci(parts, boundary.count, unit), tuple[Finding, ...]()
@@ -170,6 +172,11 @@ def _scored(asked: Asked, question: _Question) -> Scored:
     findings += _instruments(asked.inventory)
     findings += [f for b in built for f in b.findings]
     figures = [*made.figures(prefix), *(f for b in built for f in measured(b.figures))]
+    runs_of = {name: runs for b in built for name, runs in b.runs_of.items()}
+    if not boundary.is_stated:
+        held = [g for part in boundary.parts.values() for g in part]
+        runs_of |= _named(f"runs.{prefix}.counted", counting_runs(asked, held, unit))
+    figures = [_led(f, prefix, built, runs_of) for f in figures]
     return Scored(
         sci=made,
         score=made.whole,
@@ -179,11 +186,40 @@ def _scored(asked: Asked, question: _Question) -> Scored:
         boundary=boundary,
         built=built,
         scope=scope,
+        prefix=prefix,
         ledger=ledger,
         figures=tuple({f.figure_id: f for f in reversed(_with_whole(figures, made, prefix))}.values())[::-1],
-        runs_of={name: runs for b in built for name, runs in b.runs_of.items()},
+        runs_of=runs_of,
         findings=tuple(dict.fromkeys((*findings, *asked.factors.findings, *asked.inventory.findings))),
     )
+
+
+def _prefix_of(question: _Question) -> str:
+    """Return the begin of the ids of a score: ``sci.study:S.request``, ``sci.2026.provider.FLOP=1e+21``."""
+    unit = question.unit
+    stated = "" if question.units is None else f"={question.units:.15g}"
+    per = "" if unit.per == 1 else f"*{unit.per:.15g}"
+    role = [question.ai] if question.ai is not None else []
+    return ".".join(["sci", question.scope, *role, f"{unit.name}{stated}{per}"])
+
+
+def _named(name: str, runs: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    return {name: runs} if runs else {}
+
+
+def _led(
+    figure: Figure, prefix: str, built: Sequence[Built], runs_of: Mapping[str, tuple[str, ...]]
+) -> Figure:
+    """Return a count and an M with the runs that they are of."""
+    if figure.figure_id == f"{prefix}.count":
+        name = f"runs.{prefix}.counted"
+        formula = "sum over the runs of the units that they count"
+        return replace(figure, inputs=(name,), formula=formula) if name in runs_of else figure
+    for number, one in enumerate(built, 1):
+        if figure.figure_id == f"{prefix}.component_{number}.embodied_kg" and one.component.embodied:
+            begin = f"runs.{prefix}.{one.part}.{one.site_id}."
+            return replace(figure, inputs=(*figure.inputs, *(n for n in runs_of if n.startswith(begin))))
+    return figure
 
 
 def _with_whole(figures: Sequence[Figure], made: Sci, prefix: str) -> list[Figure]:

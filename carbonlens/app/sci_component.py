@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from carbonlens.accounting.propagation import through
-from carbonlens.accounting.sci import Component, Intensity, mean_intensity
+from carbonlens.accounting.sci import Component, FunctionalUnit, Intensity, mean_intensity
 from carbonlens.accounting.sci_boundary import RunGroup
 from carbonlens.accounting.site_energy import Activity, Share, SiteTerms, shares
 from carbonlens.app.sci_hardware import Hardware, hardware_of
@@ -116,6 +116,24 @@ def components(asked: Asked, parts: Mapping[str, tuple[RunGroup, ...]]) -> tuple
     return tuple(b for part in read for b in _of_part(part, hardware))
 
 
+def counting_runs(asked: Asked, groups: Sequence[RunGroup], unit: FunctionalUnit) -> tuple[str, ...]:
+    """Return the runs that count a functional unit, among those of some groups.
+
+    Args:
+        asked: The selected runs.
+        groups: Of the boundary.
+        unit: What they count.
+    """
+    import narwhals as nw
+
+    from carbonlens.ledger import queries
+
+    view = _of_groups(asked, groups)
+    counts = nw.col("unit").is_in([unit.name, unit.plural]) & ~nw.col("units").is_null()
+    rows = view.rows(queries.roots(view.parts, view.orphans).filter(counts).select("run_id").unique())
+    return tuple(sorted(row["run_id"] for row in rows))
+
+
 def _of_groups(asked: Asked, groups: Sequence[RunGroup]) -> View:
     """Return the selected runs of some groups."""
     import functools
@@ -173,13 +191,14 @@ def _built(  # noqa: PLR0913 - each is of its own kind
 ) -> Built:
     """Return one component of what runs of a part recorded at a site."""
     name = f"{terms.site_id}, {part}"
+    nowhere = f"grid:{terms.site_id}"
     kwh = add((s.energies.facility_kwh for s in own), "kWh")
     rate = _intensity(own, activities)
     component = Component(
         name=name,
         energy_kwh=kwh,
         intensity=Intensity(
-            factor_id=" + ".join(terms.input_ids) or "no factor", rate=rate, input_ids=terms.input_ids
+            factor_id=" + ".join(terms.input_ids) or nowhere, rate=rate, input_ids=terms.input_ids
         ),
         embodied=hardware.shares,
         stage=part,
@@ -198,14 +217,23 @@ def _built(  # noqa: PLR0913 - each is of its own kind
                 name="location-based intensity",
                 estimate=rate,
                 evidence="missing" if rate.value is None else "stated",
-                source=_of_intensity(terms, rate),
+                source=_of_intensity(terms, rate, [a.month for a in activities if a.month]),
             ),
             *_embodied_inputs(component, hardware),
         ),
-        figures=(*(f for s in own for f in s.energies.figures(s.prefix)), *figures),
+        figures=(
+            *(f for s in own for f in s.energies.figures(s.prefix)),
+            *figures,
+            *(() if terms.input_ids else (_no_factor(nowhere, terms),)),
+        ),
         runs_of=runs_of,
         findings=tuple(dict.fromkeys(said)),
     )
+
+
+def _no_factor(figure_id: str, terms: SiteTerms) -> Figure:
+    label = f"grid factor of {terms.site_id} ({terms.place_name or 'place unknown'}): there is none"
+    return Figure(figure_id=figure_id, estimate=unknown("kg/kWh"), label=label)
 
 
 def _intensity(own: Sequence[Share], activities: Sequence[Activity]) -> Estimate:
@@ -245,7 +273,13 @@ def _energy_inputs(own: Sequence[Share], activities: Sequence[Activity], facilit
         kwh = add(parts, "kWh") if any(p.value is not None for p in parts) else unknown("kWh")
         name = "IT energy" if boundary == "it" else "device energy"
         found.append(
-            Input(symbol=f"E {boundary}", name=name, estimate=kwh, evidence=evidence, source=f"of {runs}")
+            Input(
+                symbol=f"E {boundary}",
+                name=name,
+                estimate=kwh,
+                evidence="missing" if kwh.value is None else evidence,
+                source=f"of {runs}",
+            )
         )
     source = f"{runs}, evidence grades {told}"
     if facility.state != "known":
@@ -277,17 +311,14 @@ def _overheads(own: Sequence[Share]) -> list[Input]:
     return list(found.values())
 
 
-def _of_intensity(terms: SiteTerms, rate: Estimate) -> str:
+def _of_intensity(terms: SiteTerms, rate: Estimate, months: Sequence[str]) -> str:
     place = terms.place_name or "place unknown"
     if not terms.input_ids:
         return f"{place}, no factor"
     ids = ", ".join(terms.input_ids[:2])
     more = f" and {len(terms.input_ids) - 2} more" if len(terms.input_ids) > 2 else ""
-    periods = (
-        f"{min(terms.location)} to {max(terms.location)}"
-        if len(terms.location) > 1
-        else "".join(terms.location)
-    )
+    held = sorted({*months} & {*terms.location})
+    periods = " to ".join(dict.fromkeys((held[0], held[-1]))) if held else "no month"
     rest = "" if rate.state == "known" else "; no factor for a part of the energy"
     return f"{place}, {periods}, average, {terms.span or 'span mixed'}: {ids}{more}{rest}"
 

@@ -181,7 +181,7 @@ def _share(one: Amortised, part: float) -> EmbodiedShare | None:
         life_h=life,
         reserved=1.0,
         available=devices,
-        input_ids=one.input_ids,
+        input_ids=tuple(dict.fromkeys((*one.input_ids, f"asset:{asset.asset_id}"))),
         name=asset.hardware,
         how=one.how,
     )

@@ -37,8 +37,8 @@ from carbonlens.app.statement_costs import (
     without_billed,
 )
 from carbonlens.app.statement_hardware import hardware_in_use, uses
-from carbonlens.app.statement_ledger import PeriodReading
-from carbonlens.app.statement_meters import meters_and_readings
+from carbonlens.app.statement_ledger import PeriodReading, month_of
+from carbonlens.app.statement_meters import in_local_days, meters_and_readings
 from carbonlens.app.statement_terms import leaves
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, add
@@ -234,14 +234,16 @@ def _question(
 
 def _given(asked: _Question) -> Given:
     inventory, store = asked.inventory, asked.store
-    charges, of_charges = store.rows(CHARGES)
+    stored, of_charges = store.rows(CHARGES)
+    charges = in_local_days(stored, inventory)
     dates = (asked.start, asked.end)
     bills = bills_of(store, inventory, charges, asked.span_us, asked.over_us, dates)
     bills = bills_by_year(bills, charges, asked.years_us)
     meters, readings, of_readings = meters_and_readings(store, inventory, charges)
-    counted_by_meters = metered.each_once(metered.metered(meters, readings, *asked.over_us))
+    months = month_of(asked.calendar)
+    counted_by_meters = metered.each_once(metered.metered(meters, readings, *asked.over_us, months))
     with store.query(asked.hours.text, asked.calendar) as view:
-        read = PeriodReading(view, inventory, asked.factors, asked.hours, {m.site for m in meters})
+        read = PeriodReading(view, inventory, asked.factors, asked.hours, _loaded(meters, counted_by_meters))
         read.without_electricity(_undeclared_clouds(bills, read, inventory))
         activities, findings = read.activities()
         if not activities and not counted_by_meters:
@@ -286,6 +288,14 @@ def _given(asked: _Question) -> Given:
     )
 
 
+def _loaded(meters: Sequence[Meter], counted: Sequence[metered.Metered]) -> dict[str, tuple[str, ...]]:
+    """Return the sites that have meters, with the months in which these counted anything."""
+    found: dict[str, tuple[str, ...]] = {m.site: () for m in meters}
+    for one in counted:
+        found[one.site_id] = (*found.get(one.site_id, ()), *one.by_month)
+    return found
+
+
 def _runs_of(asked: _Question) -> dict[str, tuple[str, ...]]:
     with asked.store.query(asked.hours.text, asked.calendar) as view:
         read = PeriodReading(view, asked.inventory, asked.factors, asked.hours)
@@ -326,7 +336,7 @@ def _earlier(
     from carbonlens.ledger.frames import View
 
     with View(asked.store.path, span) as view:
-        read = PeriodReading(view, asked.inventory, asked.factors, span, terms)
+        read = PeriodReading(view, asked.inventory, asked.factors, span, dict.fromkeys(terms, ()))
         activities, _ = read.activities(priced=False)
     # Of their own months: what holds in the period never counts before it.
     held = {n: p.terms for n, p in read.places.items()}
@@ -337,7 +347,7 @@ def _earlier(
         for site in {s.site_id for s in found}
     }
     over = begin * US_PER_HOUR, asked.hours.first_hour * US_PER_HOUR
-    by_meter = metered.each_once(metered.metered(meters, readings, *over))
+    by_meter = metered.each_once(metered.metered(meters, readings, *over, month_of(asked.calendar)))
     stands = standing(by_meter, activities, held, span.text)
     kwh |= {site: one.facility_kwh for site, one in stands.items()}
     loads = (*(s.months for s in found), *(one.months for one in stands.values()))

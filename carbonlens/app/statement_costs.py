@@ -14,7 +14,6 @@ from carbonlens.accounting.cost import CostLine, electricity_fixed
 from carbonlens.accounting.electricity_bill import ElectricityBill, beside_tariff
 from carbonlens.accounting.expenses import expense_lines
 from carbonlens.accounting.hardware_cost import hardware
-from carbonlens.accounting.metered import month_span
 from carbonlens.accounting.metered_cost import MeteredCost, metered_cost
 from carbonlens.accounting.money_years import of_charges, of_days, weighted
 from carbonlens.accounting.propagation import stated
@@ -129,9 +128,11 @@ def power_of(
         priced = prices.get(bill.site_id, PricedHours())
         counts, said = _counted(bill, is_priced=bool(priced.values))
         held += [] if counts is None else [counts]
-        of_tariff = beside_tariff(bill, [(v.rate, v.currency or "") for v in priced.values])
-        of_meter = beside_meter(bill, meters.get(bill.site_id)) if counts is not None else None
-        findings += [f for f in (said, of_tariff, of_meter) if f is not None]
+        findings += [said] if said is not None else []
+        if counts is not None:
+            of_tariff = beside_tariff(bill, [(v.rate, v.currency or "") for v in priced.values])
+            of_meter = beside_meter(bill, meters.get(bill.site_id))
+            findings += [f for f in (of_tariff, of_meter) if f is not None]
     billed = {b.site_id for b in held}
     metered: dict[str, dict[str, Estimate]] = {}
     for site, stands in meters.items():
@@ -150,7 +151,7 @@ def _metered_cost(
     if not stands.is_least:
         return metered_cost(stands.meter, stands.facility_kwh, readings, by_hour, over)
     found = [
-        metered_cost(stands.meter, kwh, readings, by_hour, month_span(month, over))
+        metered_cost(stands.meter, kwh, readings, by_hour, stands.meter.spans[month])
         for month, kwh in stands.metered_months.items()
     ]
     held = [*(one.costs for one in found), *(s.costs for s in stands.runs)]
@@ -265,9 +266,9 @@ def bills_by_year(bills: Bills, charges: Iterable[Charge], years: Mapping[int, t
 
 
 def _hardware(use: Use, period: CostPeriod) -> tuple[CostLine, ...]:
-    """Return the cost of an asset; per hour of use it is unknown where no run names the asset."""
+    """Return the cost of an asset: unknown without a price, and per hour of use where no run names it."""
     asset = use.asset
-    if asset.cost is None or asset.purchased >= period.end or (asset.retired or "9") < period.start:
+    if asset.purchased >= period.end or (asset.retired or "9") < period.start:
         return ()
     lines = hardware(
         asset, start=period.start, end=period.end, used_hours=use.hours or 0.0, used_before=use.before

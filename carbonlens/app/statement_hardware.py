@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +13,7 @@ from carbonlens.accounting.asset_hours import AssetHours, Occupied, asset_hours
 from carbonlens.accounting.embodied import piece_by
 from carbonlens.accounting.embodied_range import sources_of
 from carbonlens.domain.asset import Asset
+from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import unknown
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
     from carbonlens.ledger.frames import View
     from carbonlens.ledger.occupancy import Stay
 
+
+_Key = tuple[str | None, str | None]
+"""Hardware and site, as runs state them."""
+
+_SAME: Final = 1e-9
+"""Hours that differ by less are the same."""
 
 _DAY_US: Final = 24 * US_PER_HOUR
 
@@ -55,7 +63,7 @@ def uses(view: View, inventory: Inventory, hours: Period | None = None) -> tuple
         return ()
     found = _hours(view, assets)
     aging = [a for a in assets if a.used_hours is not None]
-    before = _before(view, aging, hours or view.period) if aging else {}
+    before = _before(view, assets, hours or view.period) if aging else {}
     return tuple(
         Use(asset=a, hours=one.hours, before=before.get(a.asset_id), findings=one.findings)
         for a, one in zip(assets, found, strict=True)
@@ -136,13 +144,56 @@ def _hours(view: View, assets: tuple[Asset, ...]) -> list[AssetHours]:
         hosts = {d for a in asking for d in a.devices}
         times = tuple(_occupied(s) for s in occupancy.stays(view, hosts, {a.site or "" for a in asking}))
     plain = occupancy.hours_by_hardware(view) if len(asking) < len(assets) else {}
+    alike: dict[_Key, list[Asset]] = {}
+    for asset in assets:
+        if asset not in asking:
+            alike.setdefault((asset.hardware, asset.site), []).append(asset)
+    shared = {
+        a.asset_id: one
+        for key, held in alike.items()
+        if key in plain
+        for a, one in zip(held, _of_alike(view, key, plain[key], held), strict=True)
+    }
     return [
-        asset_hours(a, times) if a in asking else AssetHours(hours=plain.get((a.hardware, a.site)))
+        asset_hours(a, times) if a in asking else shared.get(a.asset_id, AssetHours(hours=None))
         for a in assets
     ]
 
 
-def _before(view: View, assets: list[Asset], hours: Period | None) -> dict[str, float | None]:
+def _of_alike(view: View, key: _Key, recorded: float, held: Sequence[Asset]) -> Iterator[AssetHours]:
+    """Yield the hours of each of the assets of one hardware at one site that name no host.
+
+    Args:
+        view: Of the period.
+        key: Hardware and site.
+        recorded: Hours of runs, an hour of a run each.
+        held: The assets; they share the hours by their pieces and the time they were there.
+    """
+    from carbonlens.ledger import occupancy
+
+    weights = [a.count * _days_there(a, view.period) for a in held]
+    there = [a for a, weight in zip(held, weights, strict=True) if weight] or list(held)
+    pieces = sum(a.count for a in there)
+    busy = occupancy.busy_hours(view, *key, pieces)
+    over = recorded - busy
+    whole = sum(weights)
+    for asset, weight in zip(held, weights, strict=True):
+        part = weight / whole if whole else asset.count / pieces
+        said = (_shared(asset, over, pieces),) if over > _SAME and part else ()
+        yield AssetHours(hours=busy * part, findings=said)
+
+
+def _days_there(asset: Asset, period: Period | None) -> float:
+    """Return for how many days of a period an asset was there; without one any time counts."""
+    if period is None:
+        return 1.0
+    first, last = (hour * US_PER_HOUR for hour in (period.first_hour, period.end_hour))
+    begin = max(first, _day_us(asset.purchased))
+    end = last if asset.retired is None else min(last, _day_us(asset.retired))
+    return max(end - begin, 0) / _DAY_US
+
+
+def _before(view: View, assets: tuple[Asset, ...], hours: Period | None) -> dict[str, float | None]:
     """Return piece hours of each asset before the period, as the ledger and the assets state them."""
     from carbonlens.ledger import occupancy
     from carbonlens.ledger.frames import View as Opened
@@ -150,7 +201,7 @@ def _before(view: View, assets: list[Asset], hours: Period | None) -> dict[str, 
     if hours is None:
         return {}
     with Opened(view.ledger, Period(0, hours.first_hour, "before the period")) as earlier:
-        found = _hours(earlier, tuple(assets))
+        found = _hours(earlier, assets)
         begin = occupancy.first_start_us(earlier)
     begin_us = hours.first_hour * US_PER_HOUR if begin is None else begin
     return {a.asset_id: _sum_before(a, one.hours, begin_us) for a, one in zip(assets, found, strict=True)}
@@ -196,6 +247,17 @@ def _not_there(asset: Asset, hours: float) -> Finding:
         message=f"{hours:g} h of use of asset {asset.asset_id} lie outside its time: it {when}; what they "
         "carry of embodied emissions is unknown",
         mend="correct its dates in assets.csv, or state the hardware that the runs were on",
+        subject=asset.asset_id,
+    )
+
+
+def _shared(asset: Asset, hours: float, pieces: int) -> Finding:
+    return Finding(
+        code="CL382",
+        severity="info",
+        message=f"runs on {asset.hardware} at {asset.site or 'no site'} overlap by {hours:.4g} h more than "
+        f"{counted(pieces, 'piece')} could work: runs at once share a piece, and its hour counts once",
+        mend="correct the count of the assets, or name their hosts and devices",
         subject=asset.asset_id,
     )
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from carbonlens.accounting.metered import MonthOf
 from carbonlens.accounting.site_energy import UNSTATED, Activity
+from carbonlens.app.inventory import calendar_of
 from carbonlens.app.statement_prices import PricedHours, priced_hours
 from carbonlens.app.statement_terms import Months, PlaceTerms, place_terms, sites_of, without_hours
 from carbonlens.domain.estimate import unknown
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
-from carbonlens.domain.units import S_PER_HOUR
+from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.factors.store import FactorSet
-from carbonlens.ledger.calendar import Period
+from carbonlens.ledger.calendar import Calendar, Period
 from carbonlens.ledger.rate_arrays import HourRates
 
 if TYPE_CHECKING:
@@ -23,22 +24,60 @@ if TYPE_CHECKING:
     from carbonlens.ledger.frames import View
     from carbonlens.ledger.rates import Name, Rates
 
+_MONTH: Final = "month_of_use"
+"""Column of the month of the reporting time zone, ``202603``."""
+
 _UNRATED: Final = "CL522"
 """The ledger's word on energy without a rate; a statement says it by place."""
 
 
-def months_of(hours: Period) -> Months:
-    """Return the UTC months of a period with their hours."""
+def months_of(hours: Period, calendar: Calendar) -> Months:
+    """Return the months of a period in the reporting time zone, with their hours."""
     counts: dict[str, int] = {}
     at = hours.first_hour
     while at < hours.end_hour:
-        when = datetime.fromtimestamp(at * S_PER_HOUR, tz=UTC)
-        index = when.year * 12 + when.month
-        after = datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC)
-        end = min(int(after.timestamp()) // S_PER_HOUR, hours.end_hour)
-        counts[f"{when.year:04}-{when.month:02}"] = end - at
+        name, after = _month_at(at, calendar)
+        end = min(after, hours.end_hour)
+        counts[name] = end - at
         at = end
     return Months(tuple(counts), tuple(counts.values()), hours.first_hour)
+
+
+def month_of(calendar: Calendar) -> MonthOf:
+    """Return what tells the month of an instant, as ``months_of`` does of hours."""
+
+    def found(at_us: int) -> tuple[str, int]:
+        name, after = _month_at(at_us // US_PER_HOUR, calendar)
+        return name, after * US_PER_HOUR
+
+    return found
+
+
+def _month_at(hour: int, calendar: Calendar) -> tuple[str, int]:
+    """Return the month of an hour, and the first hour of the next one."""
+    (row,) = calendar.rows(hour, hour + 1)
+    year, month = divmod(row.month, 100)
+    after = f"{year + month // 12:04}-{month % 12 + 1:02}"
+    return f"{year:04}-{month:02}", calendar.period(after).first_hour
+
+
+def _name_of(month: object) -> str:
+    return f"{month // 100:04}-{month % 100:02}" if isinstance(month, int) else ""
+
+
+def _with_month(parts: Any, months: Months, calendar: Calendar) -> Any:  # noqa: ANN401 - a frame
+    """Return parts with their month of use: that of UTC as it is stored, else by its first hours."""
+    import narwhals as nw
+
+    if calendar.reporting_timezone == "UTC":
+        return parts.with_columns(nw.col("month_utc").alias(_MONTH))
+    hour = nw.col("hour_utc")
+    month = nw.lit(None)
+    end = months.first_hour + sum(months.hours)
+    for name, count in zip(reversed(months.names), reversed(months.hours), strict=True):
+        month = nw.when(hour < end).then(nw.lit(int(name.replace("-", "")))).otherwise(month)
+        end -= count
+    return parts.with_columns(month.alias(_MONTH))
 
 
 class PeriodReading:
@@ -55,7 +94,7 @@ class PeriodReading:
         inventory: Inventory,
         factors: FactorSet,
         hours: Period,
-        metered: Collection[str] = (),
+        metered: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """Find the places that the runs name.
 
@@ -64,21 +103,27 @@ class PeriodReading:
             inventory: Which declares sites and tariffs.
             factors: The rows in force.
             hours: The period.
-            metered: Sites with energy of their own, where perhaps no run names them.
+            metered: Sites with energy of their own, where perhaps no run names them, and its months.
         """
         from carbonlens.ledger import queries
         from carbonlens.ledger.rate_arrays import placed
 
         self._view = view
         self._hours = hours
-        self._parts = placed(queries.roots(view.parts, view.orphans))
-        rows = view.rows(self._parts.select("site", "zone").unique())
-        pairs = sorted((row["site"], row["zone"]) for row in rows)
-        self.sites, zones = sites_of(pairs, inventory)
-        months, coarse = months_of(hours), without_hours(factors)
-        names = [*zones, *sorted({*metered, *(m.site for m in inventory.meters)} - set(zones))]
+        calendar = calendar_of(inventory.terms)
+        months, coarse = months_of(hours, calendar), without_hours(factors)
+        self._parts = _with_month(placed(queries.roots(view.parts, view.orphans)), months, calendar)
+        rows = view.rows(self._parts.select("site", "zone", _MONTH).unique())
+        self.sites, zones = sites_of({(row["site"], row["zone"]) for row in rows}, inventory)
+        loaded: dict[str, set[str]] = {name: set(held) for name, held in (metered or {}).items()}
+        for row in rows:
+            loaded.setdefault(self.sites[row["site"], row["zone"]], set()).add(_name_of(row[_MONTH]))
+        names = [*zones, *sorted({*(metered or ()), *(m.site for m in inventory.meters)} - set(zones))]
         self.places: dict[str, PlaceTerms] = {
-            name: place_terms(name, zones.get(name, ()), inventory, factors, coarse, months) for name in names
+            name: place_terms(
+                name, zones.get(name, ()), inventory, factors, coarse, months.of_load(loaded.get(name, ()))
+            )
+            for name in names
         }
         self.prices: dict[str, PricedHours] = {
             name: priced_hours(name, place.place, inventory, hours, months)
@@ -115,8 +160,9 @@ class PeriodReading:
         """
         from carbonlens.ledger import accounts, queries
 
-        by = list(dict.fromkeys(["site", "zone", "month_utc", *([label] if label else [])]))
+        by = list(dict.fromkeys(["site", "zone", *([label] if label else [])]))
         parts = queries.labelled(self._parts, by)
+        by.append(_MONTH)
         names: tuple[Name, ...] = ("emissions", "cost") if priced else ()
         rates = [rate for rate in map(self._rate, names) if rate is not None]
         account = accounts.account_of(self._view, parts, by, rates)
@@ -146,12 +192,11 @@ class PeriodReading:
     def _activity(self, total: Total, label: str | None) -> Activity:
         group = total.group
         value = total.energy.estimate.value or 0.0
-        month = group["month_utc"]
         last = None if label is None else group[label]
         cost = None if total.cost is None else total.cost.estimate
         return Activity(
             site_id=self.sites[str(group["site"]), str(group["zone"])],
-            month=f"{month // 100:04}-{month % 100:02}" if isinstance(month, int) else "",
+            month=_name_of(group[_MONTH]),
             boundary=total.boundary,
             energy=total.energy.estimate,
             exact_j=total.energy.exact,

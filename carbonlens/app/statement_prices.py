@@ -70,7 +70,7 @@ def priced_hours(
         place: Where it lies; ``None`` when nobody knows it.
         inventory: With tariffs and prices.
         hours: The period.
-        months: Its UTC months.
+        months: Its months.
     """
     site = inventory.site(name)
     if site is not None and site.kind == "cloud":

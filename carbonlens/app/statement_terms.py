@@ -41,11 +41,23 @@ _LENGTH_OF_HOUR: Final = 13
 
 
 class Months(msgspec.Struct, frozen=True):
-    """UTC months of a period, how many of its hours lie in each, and the first of these."""
+    """Months of a period, how many of its hours lie in each, the first of these, and those with a load.
+
+    Without any ``loaded`` nothing tells which count, and all do.
+    """
 
     names: tuple[str, ...]
     hours: tuple[int, ...]
     first_hour: int
+    loaded: frozenset[str] = frozenset()
+
+    def of_load(self, names: Iterable[str]) -> Months:
+        """Return the same with the months that have a load."""
+        return msgspec.structs.replace(self, loaded=frozenset(names) & frozenset(self.names))
+
+    def counts(self, month: str) -> bool:
+        """Tell whether a figure of a month is used at all."""
+        return not self.loaded or month in self.loaded
 
 
 class PlaceTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +152,7 @@ def place_terms(
     residual = {m: c.row for m, c in market.items() if c.row is not None and c.row.method != "location"}
     by_hour = _by_hour(place, choices, factors, months)
     used = by_hour.used
-    every = list(choices.values())
+    every = [c for m, c in choices.items() if months.counts(m)]
     findings += [*(f for c in every for f in c.findings), *by_hour.findings]
     plain = SiteTerms(
         site_id=name,
@@ -210,7 +222,7 @@ def _by_hour(place: Place, choices: Mapping[str, Choice], factors: FactorSet, mo
     every: list[FactorRow] = []
     index = _none(months)
     at = taken = left_out = 0
-    hourly = _hourly(place, factors, set(months.names))
+    hourly = _hourly(place, factors, _utc_months(months))
     own = frozenset(row.factor_id for row in factors.own) if hourly else frozenset()
     for month, count in zip(months.names, months.hours, strict=True):
         row = rows[month]
@@ -219,11 +231,12 @@ def _by_hour(place: Place, choices: Mapping[str, Choice], factors: FactorSet, mo
                 every.append(row)
             index[at : at + count] = every.index(row)
         at += count
+    named = np.repeat(months.names, months.hours).tolist()
     for hour, held in hourly.items():
         number = int(np.datetime64(hour, "h").astype(np.int64)) - months.first_hour
         if not 0 <= number < len(index):
             continue
-        coarse = rows[hour[:7]]
+        coarse = rows[named[number]]
         fitting = [r for r in held if coarse is None or r.span in (coarse.span, "direct")]
         # Of its own rows alone: a choice looks at all of the user's that it is given.
         mine = [r for r in fitting if r.factor_id in own]
@@ -234,9 +247,20 @@ def _by_hour(place: Place, choices: Mapping[str, Choice], factors: FactorSet, mo
             taken += 1
             index[number] = len(every)
             every.append(row)
-    used = [every[n] for n in dict.fromkeys(int(i) for i in np.unique(index) if i >= 0)]
+    loaded = np.repeat([months.counts(m) for m in months.names], months.hours)
+    used = [every[n] for n in dict.fromkeys(int(i) for i in np.unique(index[loaded]) if i >= 0)]
     said = (_other_basis(place, left_out),) if left_out else ()
     return _Hours(tuple(map(_hour_rate, every)), index, tuple(used), taken, said)
+
+
+def _utc_months(months: Months) -> set[str]:
+    """Return the months in which hours of the period lie in UTC, as rows of hours name them."""
+    import numpy as np
+
+    first = np.datetime64(months.first_hour, "h")
+    last = first + max(sum(months.hours) - 1, 0)
+    every = np.arange(first.astype("datetime64[M]"), last.astype("datetime64[M]") + 1)
+    return set(np.datetime_as_string(every).tolist())
 
 
 def _hourly(place: Place, factors: FactorSet, months: set[str]) -> dict[str, list[FactorRow]]:

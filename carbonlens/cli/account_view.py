@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.accounting.conversions import kwh_to_j
@@ -131,11 +131,21 @@ def _places(statement: Statement) -> Iterator[str]:
             continue
         last = terms.input_ids[-1]
         rest = f" and {len(terms.input_ids) - 1} more" if len(terms.input_ids) > 1 else ""
-        rate = values.get(last)
-        value = "" if rate is None or rate.value is None else f" {rate.value:.4g} kg/kWh"
+        rate = values[last].value if last in values else None
+        if rest:
+            rate = _mean_rate([x for x in statement.lines if x.site_id == name])
+        value = "" if rate is None else f" {rate:.4g} kg/kWh{' on average' if rest else ''}"
         yield output.clip(f"{name}: {terms.place_name},{value}, {last}{rest}", output.width())
     if len(named) > _MOST_PLACES:
         yield f"... and {counted(len(named) - _MOST_PLACES, 'more site')} (--json lists all)"
+
+
+def _mean_rate(lines: Sequence[Line]) -> float | None:
+    """Return kg per kWh over the lines of a site, of those that tell both."""
+    whole = [x for x in lines if x.kind == "metered"] or [x for x in lines if x.kind != "unattributed"]
+    pairs = [(x.estimate("location_kg").value, x.estimate("facility_kwh").value) for x in whole]
+    known = [(kg, kwh) for kg, kwh in pairs if kg is not None and kwh]
+    return sum(kg for kg, _ in known) / sum(kwh for _, kwh in known) if known else None
 
 
 def _scopes(statement: Statement) -> Iterator[str]:

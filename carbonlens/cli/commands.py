@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Final
 
@@ -70,3 +70,28 @@ def built(names: Iterable[str] = MODULES) -> typer.Typer:
     for name in names:
         import_module(f"carbonlens.cli.{MODULES[name]}").register(made)
     return made
+
+
+def outlined() -> typer.Typer:
+    """Return the command line for its list of commands, which shows no options of theirs.
+
+    To describe these takes twice as long as everything else; none can be called.
+    """
+    made = built()
+    for command in made.registered_commands:
+        command.callback = _bare(command.callback)
+    for group in made.registered_groups:
+        full = group.typer_instance
+        group.typer_instance = typer.Typer(help=None if full is None else full.info.help)
+        group.typer_instance.callback()(_bare(None))
+    return made
+
+
+def _bare(command: Callable[..., object] | None) -> Callable[[], None]:
+    """Return a function without options that reads in the help as another one does."""
+
+    def listed() -> None:
+        raise AssertionError("it is listed only")
+
+    listed.__doc__ = None if command is None else command.__doc__
+    return listed

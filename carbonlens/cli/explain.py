@@ -35,6 +35,10 @@ def explain_command(
     assumptions: AssumptionsOption = None,
     inventory: InventoryOption = None,
     factors: FactorsOption = None,
+    embodied_source: Annotated[
+        str | None,
+        typer.Option("--embodied-source", metavar="NAME", help="As account or sci was asked with."),
+    ] = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -53,6 +57,7 @@ def explain_command(
         steps=tuple(step or ()),
         assumptions=assumptions,
         volume=volume,
+        embodied_source=embodied_source,
     )
     if list_:
         explain_view.print_ids(ids(options), json=json)

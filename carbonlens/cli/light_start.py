@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
-from typing import Final
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final
 
 _BACKPORTS: Final = "typing_extensions"
 
@@ -16,10 +22,69 @@ def load_records_library() -> None:
     takes from them. Whoever imports them later gets them. Nothing is done where they are
     loaded already, nor when carbonlens is a guest in another program.
     """
+    for name, known in _SELDOM.items():
+        if name not in sys.modules:
+            sys.modules[name] = _Deferred(name, known)
     if _BACKPORTS not in sys.modules:
         # An import of it fails while None stands there, as if it were not installed.
         sys.modules[_BACKPORTS] = None  # type: ignore[assignment]  # what the import system reads so
         try:
-            import msgspec  # noqa: F401  # for the effect
+            with uncollected():
+                import msgspec  # noqa: F401  # for the effect
         finally:
             del sys.modules[_BACKPORTS]
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Let no garbage be looked for within the block: what modules make while they load is kept."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def spare_the_end() -> None:
+    """Let the interpreter end without looking for garbage in all that this process of our own holds.
+
+    That is a tenth of ``carbonlens run``, and the system takes the memory back at once.
+    """
+    gc.freeze()
+
+
+class _Deferred(ModuleType):
+    """Stands for a module until somebody wants more of it than is known here."""
+
+    def __init__(self, name: str, known: Mapping[str, object]) -> None:
+        super().__init__(name)
+        self.__dict__.update(known)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the module holds
+        """Look into the module itself; the import system's own questions about it are no use."""
+        if name.startswith("__") and name not in ("__all__", "__file__", "__version__"):
+            raise AttributeError(name)
+        return getattr(_real(self.__name__), name)
+
+
+def _real(name: str) -> ModuleType:
+    """Return the module of a name, in its place from now on."""
+    if isinstance(sys.modules.get(name), _Deferred):
+        del sys.modules[name]
+    return import_module(name)
+
+
+def _dedent(text: str) -> str:
+    found: str = _real("textwrap").dedent(text)
+    return found
+
+
+_SELDOM: Final[Mapping[str, Mapping[str, object]]] = {
+    "ipaddress": {},
+    **({"platform": {"system": lambda: os.uname().sysname}} if hasattr(os, "uname") else {}),
+    "textwrap": {"dedent": _dedent},
+}
+"""Standard modules that others load for a corner of theirs (addresses in brackets, JSON schemas),
+a tenth of the start too, with what these take from them at once."""

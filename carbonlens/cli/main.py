@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Final
 
 from carbonlens.cli import light_start
 
@@ -10,6 +11,9 @@ light_start.load_records_library()  # before the first module that holds records
 
 from carbonlens.cli import output, run_plain  # noqa: E402  # see the line above
 from carbonlens.errors import CarbonlensError  # noqa: E402  # see the line above
+
+_LISTS: Final[tuple[list[str], ...]] = ([], ["--help"], ["-h"])
+"""Command lines that ask for the list of commands."""
 
 
 def main() -> None:
@@ -29,6 +33,7 @@ def main() -> None:
         # The reader of our output went away (head, less): not a fault.
         code = 0
         _give_up_stdout()
+    light_start.spare_the_end()
     sys.exit(code)
 
 
@@ -37,11 +42,18 @@ def _ended() -> int | str | None:
     name, *arguments = sys.argv[1:] or [""]
     given = run_plain.parsed(arguments) if name == "run" else None
     if given is not None:
+        with light_start.uncollected():
+            run_plain.load()
         return run_plain.measured(**given)
-    from carbonlens.cli.commands import MODULES, built  # half of a start that a plain run does without
+    with light_start.uncollected():
+        from carbonlens.cli import commands  # half of a start that a plain run does without
 
+        if sys.argv[1:] in _LISTS:
+            made = commands.outlined()
+        else:
+            made = commands.built([name] if name in commands.MODULES else commands.MODULES)
     try:
-        built([name] if name in MODULES else MODULES)()
+        made()
     except SystemExit as end:
         return end.code
     return 0

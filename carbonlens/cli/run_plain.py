@@ -62,6 +62,12 @@ def parsed(arguments: Sequence[str]) -> dict[str, Any] | None:
     return {"command": rest, **given}
 
 
+def load() -> None:
+    """Load what ``measured`` will need."""
+    import carbonlens.app.command
+    import carbonlens.cli.run_view  # noqa: F401  # for the effect
+
+
 def measured(
     command: Sequence[str],
     *,

@@ -39,17 +39,17 @@ def print_as_json(scored: Scored) -> None:
                 "label": made.unit.label,
                 "rationale": made.unit.rationale or None,
             },
-            "score_g": {**scored.score.as_json(), "id": f"{_prefix(scored)}.score"},
+            "score_g": {**scored.score.as_json(), "id": f"{scored.prefix}.score"},
             "at_least_g": None
             if scored.at_least is None
-            else {**scored.at_least.as_json(), "id": f"{_prefix(scored)}.at_least"},
+            else {**scored.at_least.as_json(), "id": f"{scored.prefix}.at_least"},
             "missing": made.missing,
             "intensity_basis": "location",
-            "operational_kg": {**made.operational_kg.as_json(), "id": f"{_prefix(scored)}.operational_kg"},
-            "embodied_kg": {**made.embodied_kg.as_json(), "id": f"{_prefix(scored)}.embodied_kg"},
+            "operational_kg": {**made.operational_kg.as_json(), "id": f"{scored.prefix}.operational_kg"},
+            "embodied_kg": {**made.embodied_kg.as_json(), "id": f"{scored.prefix}.embodied_kg"},
             "count": {
                 **made.count.as_json(),
-                "id": f"{_prefix(scored)}.count",
+                "id": f"{scored.prefix}.count",
                 "evidence": _evidence_of_count(scored),
                 "source": scored.boundary.how or scored.boundary.missing,
             },
@@ -102,7 +102,7 @@ def _body(scored: Scored) -> Iterator[str]:
 
 
 def _component(scored: Scored, number: int, built: Built) -> dict[str, Any]:
-    at, held = f"{_prefix(scored)}.component_{number}", built.component
+    at, held = f"{scored.prefix}.component_{number}", built.component
     return {
         "name": held.name,
         "part": built.part,
@@ -136,12 +136,6 @@ def _component(scored: Scored, number: int, built: Built) -> dict[str, Any]:
             for one in built.inputs
         ],
     }
-
-
-def _prefix(scored: Scored) -> str:
-    made = scored.sci
-    role = "" if scored.role is None else f"{scored.role}."
-    return f"sci.{scored.scope}.{role}{made.unit.name}"
 
 
 def _evidence_of_count(scored: Scored) -> str:

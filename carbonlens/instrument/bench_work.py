@@ -45,7 +45,12 @@ def function_of(text: str) -> Callable[..., Any]:
     module, _, name = text.partition(":")
     try:
         found = getattr(importlib.import_module(module), name or "main")
-    except (ImportError, AttributeError) as error:
+    except (
+        ImportError,
+        AttributeError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise MeasurementError(
             f"cannot be loaded ({error})",
             where=text,

@@ -7,6 +7,7 @@ from typing import Final
 
 from carbonlens.compare.stopping import StopRule
 from carbonlens.domain.bench import Bench, Variant
+from carbonlens.domain.counting import counted
 from carbonlens.domain.limits import LEAST_UNITS, MOST
 from carbonlens.errors import ConfigError, UsageError
 from carbonlens.inventory import study_check
@@ -77,6 +78,12 @@ def _check_fields(variant: Variant, name: str, where: str) -> None:
 
 def _check_pace(bench: Bench, where: str) -> None:
     pace = bench.pace
+    if pace.most < LEAST_ROUNDS:
+        raise ConfigError(
+            f"would end after {counted(pace.most, 'round')}",
+            where=where,
+            mend=f"allow {LEAST_ROUNDS} at least (most_rounds, --rounds)",
+        )
     try:
         StopRule(half_width=pace.half_width, least=pace.least, most=pace.most)
     except UsageError as error:

@@ -6,7 +6,7 @@ own end stands where it states one, else its duration. Runs inside another run a
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -49,6 +49,29 @@ def hours_by_hardware(view: View) -> dict[tuple[str | None, str | None], float]:
     return {(hardware, site): us / US_PER_HOUR for hardware, site, us in rows}
 
 
+def busy_hours(view: View, hardware: str | None, site: str | None, pieces: int) -> float:
+    """Return piece hours of runs on some hardware at a site: at any moment at most as many as there are.
+
+    Args:
+        view: Of the period.
+        hardware: As the runs state it.
+        site: Likewise.
+        pieces: How many there are.
+    """
+    import narwhals as nw
+    import numpy as np
+
+    names = (("hardware", hardware), ("site", site))
+    keep = [nw.col(n).is_null() if value is None else nw.col(n) == value for n, value in names]
+    held = _relation(view, "start_us, end_us", "", keep).fetchnumpy()
+    start, end = (np.asarray(held[name], dtype=np.int64) for name in ("start_us", "end_us"))
+    at = np.concatenate((start, end))
+    order = np.argsort(at, kind="stable")
+    change = np.where(order < len(start), 1, -1)
+    active = np.minimum(np.cumsum(change)[:-1], pieces)
+    return float(np.sum(active * np.diff(at[order]))) / US_PER_HOUR
+
+
 def stays(view: View, hosts: Collection[str], sites: Collection[str]) -> tuple[Stay, ...]:
     """Return the time of each run on some hosts or at some sites, with the devices that it names.
 
@@ -89,11 +112,19 @@ def first_start_us(view: View) -> int | None:
 
 
 def _rows(view: View, columns: str, rest: str) -> list[tuple[Any, ...]]:
+    """Return columns of the root runs with a part in the period, as ``_relation`` has them."""
+    rows: list[tuple[Any, ...]] = _relation(view, columns, rest).fetchall()
+    return rows
+
+
+def _relation(view: View, columns: str, rest: str, keep: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - DuckDB's
     """Return columns of the root runs with a part in the period; start and end are of that part."""
     import narwhals as nw
 
     first = queries.roots(view.counting.filter(nw.col("is_first")), view.orphans)
     names = ("study", "run_id", "host_id", "hardware", "site", "start_us", "end_us", "duration_s")
+    if keep:
+        first = first.filter(*keep)
     relation: Any = first.select(*names).to_native()
     low, high = "start_us", "stop"
     if view.period is not None:
@@ -105,5 +136,4 @@ def _rows(view: View, columns: str, rest: str) -> list[tuple[Any, ...]]:
             SELECT study, run_id, host_id, hardware, site, {low} AS start_us, {high} AS end_us
             FROM (SELECT *, {stop} AS stop FROM runs) WHERE {high} > {low})
         {rest}"""  # noqa: S608  # our own names and whole numbers: SQL takes no parameter there
-    rows: list[tuple[Any, ...]] = relation.query("runs", query).fetchall()
-    return rows
+    return relation.query("runs", query)

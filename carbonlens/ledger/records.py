@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -22,8 +23,6 @@ from carbonlens.errors import RecordError
 from carbonlens.ledger import migration
 from carbonlens.ledger.oddities import hours_fit
 from carbonlens.ledger.regular_file import read_regular
-
-_DECODER: Final = json_decoder(Run)
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 """Of one record; a year by hours takes a few MiB."""
@@ -91,9 +90,15 @@ def decode(raw: bytes) -> Run:
         raise msgspec.DecodeError(_TOO_DEEP) from error
 
 
+@cache
+def _decoder() -> msgspec.json.Decoder[Run]:
+    """Return what decodes a record; `carbonlens run`, which writes one only, is spared making it."""
+    return json_decoder(Run)
+
+
 def _decoded(raw: bytes) -> Run:
     try:
-        run = _DECODER.decode(raw)
+        run = _decoder().decode(raw)
     except msgspec.ValidationError:
         # A newer or older record need not fit this version's fields: look at its version first.
         plain = msgspec.json.decode(raw)

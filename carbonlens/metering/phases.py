@@ -257,7 +257,8 @@ class Phases:
                 for name, a in self._accounts.items()
                 if a.us or a.entries or a.units
             ),
-            units=units,
+            # As the pieces have them: another thread may have counted since `units` were read.
+            units=None if units is None and not self._units else self._units,
             ends=ends,
             findings=notes if notes != self._told else (),
         )

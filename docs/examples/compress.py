@@ -35,6 +35,7 @@ from torch.nn import functional
 import carbonlens
 from carbonlens.app.terms import parse_terms
 from carbonlens.domain.artefact import Artefact
+from carbonlens.domain.estimate import Estimate
 
 STUDY = "digits-compression"
 WORKLOAD = "digits 8x8, batch 64, one thread, ONNX Runtime"
@@ -169,6 +170,13 @@ def measure(step: str, session: onnxruntime.InferenceSession, round_: int) -> No
         run.describe_model(bytes=SIZES[step].bytes, macs_per_unit=SIZES[step].macs)
 
 
+def interval(ratio: Estimate) -> str:
+    """Return the 95 % interval of a change in percent; empty where it is not known."""
+    if ratio.low is None or ratio.high is None:
+        return ""
+    return f"[{100 * (ratio.low - 1):+.1f}, {100 * (ratio.high - 1):+.1f}]"
+
+
 torch.optim.AdamW([nn.Parameter(torch.zeros(1))])  # loads torch's compiler, which no step should pay for
 baseline = fit(network(512, 512), epochs=15)
 pruned = prune(baseline, keep=256)
@@ -198,7 +206,7 @@ for step in result.steps:
     print(
         f"{step.step:10} {SIZES[step.step].bytes:>9,} B  {SIZES[step.step].macs:>8,} MACs  "
         f"{1e6 * metrics.energy_per_unit_j.value:7.2f} µJ an image  "
-        f"{100 * (change.ratio.value - 1):+6.1f} % on {step.measured_on}  "
+        f"{100 * (change.ratio.value - 1):+6.1f} % {interval(change.ratio)} on {step.measured_on}  "
         f"accuracy {metrics.quality['accuracy'].value:.3f}  "
         f"effort {effort.energy_j.value:6.2f} J  {step.decision}"
     )

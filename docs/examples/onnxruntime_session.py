@@ -120,9 +120,12 @@ for round_ in range(1, ROUNDS + 1):
 result = carbonlens.compare(STUDY, ledger=LEDGER, baseline="fp32")
 (int8,) = result.steps
 assert int8.vs_previous is not None  # noqa: S101  # it was measured
+ratio = int8.vs_previous.ratio
+low, high = (None if end is None else round(100 * (end - 1), 1) for end in (ratio.low, ratio.high))
 print(
-    f"int8: {100 * (int8.vs_previous.ratio.value - 1):+.0f} % energy an image "
-    f"({int8.verdict}), {paths['fp32'].stat().st_size:,} -> {paths['int8'].stat().st_size:,} B"
+    f"int8: {100 * (ratio.value - 1):+.0f} % energy an image "
+    f"({int8.verdict}), 95 % interval {low} to {high} %, "
+    f"{paths['fp32'].stat().st_size:,} -> {paths['int8'].stat().st_size:,} B"
 )
 
 # Profiling costs time itself: it gets a run of its own, outside the study.

@@ -15,6 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 import carbonlens
+from carbonlens.reporting import format as fmt
 
 torch.set_num_threads(1)
 # torchrun's store outlives a restart, with the addresses of ranks that are gone (torch 2.13): each
@@ -57,4 +58,5 @@ try:
 finally:
     # A process group that an exception left open keeps the process from ending.
     dist.destroy_process_group()
-print(f"rank {rank}: attempt {run.run.attempt}, {run.run.units} images, {run.run.total_energy.value:.3g} J")
+energy = fmt.energy(run.run.total_energy)
+print(f"rank {rank}: attempt {run.run.attempt}, {run.run.units} images, {energy.text} {energy.interval}")

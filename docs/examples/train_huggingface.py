@@ -13,6 +13,14 @@ from torch.utils.data import Dataset
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
 from carbonlens.instrument.huggingface import TrackingCallback
+from carbonlens.reporting import format as fmt
+
+torch.set_num_threads(1)  # threads of so small a model would wait for each other
+
+
+def said(energy_j):
+    """Return energy as printed; a phase that is shorter than the sensors can tell has none."""
+    return "unknown" if energy_j is None else f"{energy_j:.3g} J"
 
 
 class FirstWord(Dataset):
@@ -72,6 +80,9 @@ with tempfile.TemporaryDirectory() as folder:
         training.train(resume_from_checkpoint=epochs == 3)
         callback = next(c for c in training.callback_handler.callbacks if isinstance(c, TrackingCallback))
         run = callback.run.run
-        print(f"attempt {run.attempt}: {run.units} samples, {run.total_energy.value:.3g} J")
-        print("  phases: " + ", ".join(f"{p.name} {p.duration_s:.2f} s" for p in run.phases))
+        energy = fmt.energy(run.total_energy)
+        print(f"attempt {run.attempt}: {run.units} samples, {energy.text} {energy.interval}")
+        print(
+            "  phases: " + ", ".join(f"{p.name} {p.duration_s:.2f} s {said(p.energy_j)}" for p in run.phases)
+        )
         print("  quality: " + ", ".join(f"{q.name} {q.value:.3f} of {q.n}" for q in run.quality))

@@ -14,15 +14,29 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
 from carbonlens.instrument.lightning import TrackingCallback
+from carbonlens.reporting import format as fmt
+
+torch.set_num_threads(1)  # threads of so small a model would wait for each other
+
+
+def said(energy_j):
+    """Return energy as printed; a phase that is shorter than the sensors can tell has none."""
+    return "unknown" if energy_j is None else f"{energy_j:.3g} J"
 
 
 class Classifier(pl.LightningModule):
-    """Two layers that tell whether the first of 16 numbers is positive."""
+    """Three layers that tell whether the first of 16 numbers is positive."""
 
     def __init__(self):
         """Make the layers."""
         super().__init__()
-        self.layers = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 2))
+        self.layers = torch.nn.Sequential(
+            torch.nn.Linear(16, 1024),
+            torch.nn.ReLU(),
+            torch.nn.Linear(1024, 1024),  # so that a phase lasts long enough for its energy to be told
+            torch.nn.ReLU(),
+            torch.nn.Linear(1024, 2),
+        )
 
     def training_step(self, batch, batch_idx):
         """Return the loss."""
@@ -36,7 +50,7 @@ class Classifier(pl.LightningModule):
 
     def configure_optimizers(self):
         """Return what trains the layers."""
-        return torch.optim.Adam(self.parameters(), lr=0.01)
+        return torch.optim.Adam(self.parameters(), lr=0.001)
 
 
 def batches(length):
@@ -57,11 +71,15 @@ with tempfile.TemporaryDirectory() as folder:
             logger=False,
             enable_checkpointing=False,
             enable_progress_bar=False,
+            enable_model_summary=False,
         )
         resumed = f"{folder}/two.ckpt" if epochs == 3 else None
         trainer.fit(Classifier(), batches(195), batches(50), ckpt_path=resumed)
         trainer.save_checkpoint(f"{folder}/two.ckpt")
         run = tracking.run.run
-        print(f"attempt {run.attempt}: {run.units} samples, {run.total_energy.value:.3g} J")
-        print("  phases: " + ", ".join(f"{p.name} {p.duration_s:.2f} s" for p in run.phases))
+        energy = fmt.energy(run.total_energy)
+        print(f"attempt {run.attempt}: {run.units} samples, {energy.text} {energy.interval}")
+        print(
+            "  phases: " + ", ".join(f"{p.name} {p.duration_s:.2f} s {said(p.energy_j)}" for p in run.phases)
+        )
         print("  quality: " + ", ".join(f"{q.name} {q.value:.3f} of {q.n}" for q in run.quality))

@@ -23,6 +23,7 @@ from torch.nn.functional import cross_entropy
 
 import carbonlens
 from carbonlens.instrument.tracked import TrackedRun
+from carbonlens.reporting import format as fmt
 
 EPOCHS = 10
 BATCH = 32
@@ -108,7 +109,16 @@ def main() -> None:
                     job = {"job_id": run.run.job_id, "attempt": run.run.attempt}
                     torch.save({**state, "epoch": epoch + 1, **job}, checkpoint)
     record = run.run
+    energy = fmt.energy(record.total_energy)
     print(f"job {record.job_id}, attempt {record.attempt}: {record.units} samples, {record.duration_s:.1f} s")
+    print(f"  {energy.text} {energy.interval}, grade {record.total_energy.grade}")
+    for phase in record.phases:
+        used = "unknown" if phase.energy_j is None else f"{phase.energy_j:.3g} J"
+        print(f"  {phase.name}: {phase.duration_s:.2f} s, {used}, {phase.units or 0} samples")
+    for quality in record.quality:
+        print(f"  {quality.name} {quality.value:.3f} of {quality.n}")
+    if record.latency is not None:
+        print(f"  one image at a time: {1000 * record.latency.p50_ms:.0f} µs (median of {record.latency.n})")
 
 
 if __name__ == "__main__":

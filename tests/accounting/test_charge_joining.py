@@ -163,3 +163,27 @@ def test_a_charge_of_another_resource_never_lands_on_a_run_by_their_place(place)
     assert told(join([line], [other, unnamed])) == {"u": ("time", "6"), None: ("time", "18")}
     # A line that names no resource may be of any.
     assert told(join([charge(**place)], [other])) == {"r": ("time", "6"), None: ("time", "18")}
+
+
+_SPANS = st.lists(st.tuples(st.integers(0, 23), st.integers(1, 6)), min_size=1, max_size=8)
+
+
+@given(spans=_SPANS)
+def test_time_that_no_run_covers_is_unallocated_however_many_run_at_once(spans):
+    runs = [run(f"r{i}", first, first + hours, resources=("i-1",)) for i, (first, hours) in enumerate(spans)]
+    joined = join([charge(**RESOURCE)], runs)
+    active = [[r.run_id for r in runs if r.start_us <= h * HOUR < r.end_us] for h in range(24)]
+    assert sum(p.share for p in joined.parts if p.run_id is None) == pytest.approx(active.count([]) / 24)
+    for part in joined.parts:
+        if part.run_id is not None:
+            own = sum(1 / len(names) for names in active if part.run_id in names)
+            assert part.share == pytest.approx(own / 24)
+            assert float(part.effective.amount) == pytest.approx(own)
+
+
+def test_many_runs_at_once_are_shared_quickly_and_exactly():
+    runs = [run(f"r{i}", 0, 1 + i % 12, resources=("i-1",)) for i in range(3000)]
+    joined = join([charge(**RESOURCE)], runs)
+    assert sum(p.effective.amount for p in joined.parts) == 24
+    (rest,) = (p for p in joined.parts if p.run_id is None)
+    assert float(rest.effective.amount) == pytest.approx(12)

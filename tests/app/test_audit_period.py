@@ -141,3 +141,26 @@ def test_a_run_of_the_period_with_impossible_power_is_found(tmp_path):
 def test_a_period_that_is_none_is_refused(place):
     with pytest.raises(UsageError):
         audit_period("May", ledger=place / "ledger", inventory=place / "inventory")
+
+
+def test_a_rest_that_a_statement_says_to_be_unknown_is_no_row_that_it_forgot(tmp_path):
+    """A meter with gaps leaves a lower bound, and what no run explains of it unknown."""
+    case.write(tmp_path)
+    inventory = tmp_path / "inventory"
+    (inventory / "meters.toml").write_text(case.METER)
+    (inventory / "readings.csv").write_text(
+        f"meter,start,end,energy,unit\nmain,{case.PERIOD}-01,{case.PERIOD}-21,90,MWh\n"
+    )
+    where = {
+        "ledger": tmp_path / "ledger",
+        "inventory": inventory,
+        "factors": tmp_path / "factors.csv",
+        "now_us": case.NOW_US,
+    }
+    made = make_statement(case.PERIOD, **where).statement
+    kinds = {x.kind: x for x in made.lines}
+    assert kinds["unattributed"].estimate("facility_kwh").value is None
+    file = tmp_path / "account.json"
+    file.write_bytes(msgspec.json.encode(statement_json(made)))
+    found = audit_files([file], factors=tmp_path / "factors.csv").findings
+    assert {f.code for f in found} & SLIPS == set()

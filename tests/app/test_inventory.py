@@ -128,3 +128,20 @@ def test_deliveries_are_looked_for_in_local_months(tmp_path):
         "ops sent no meter readings for berlin in 1 month: 2026-02",
     ]
     assert (found.expected, found.came) == (6, 4)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Los_Angeles", "Asia/Tokyo", "UTC"])
+def test_a_bill_of_one_month_is_no_delivery_of_its_neighbours(tmp_path, zone):
+    """Bills write dates in UTC: January's ends an hour into February in Berlin, and begins in December."""
+    store = Ledger(tmp_path / "ledger")
+    bill = Charge(charge_id="c", start_us=JANUARY_US, end_us=JANUARY_US + 31 * DAY_US, site="berlin")
+    store.add_rows(CHARGES, [bill], source_sha256="ab" * 32, importer="t-1")
+    months = ("2025-12", "2026-01", "2026-02")
+    inventory = Inventory(
+        terms=ReportingTerms(timezone=zone),
+        deliveries=(Delivery(team="ops", months=months, what="bill", site="berlin"),),
+    )
+    found = delivered(inventory, store, now_us=JANUARY_US + 70 * DAY_US)
+    assert [f.message for f in found.findings] == [
+        "ops sent no bill for berlin in 2 months: 2025-12, 2026-02"
+    ]

@@ -473,6 +473,26 @@ def test_the_bill_of_a_month_is_of_that_month_west_of_greenwich(ask):
     assert parts(april, "unallocated") == {}
 
 
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Los_Angeles", "Asia/Kolkata", "UTC"])
+def test_the_electricity_bill_of_a_month_covers_that_month_in_every_time_zone(ask, zone):
+    reporting = case.REPORTING.replace("UTC", zone)
+    statement = ask(*bill(), reporting_toml=reporting, tariffs_toml=case.TARIFFS)
+    assert "CL495" not in codes(statement)
+    assert parts(statement)["lab", "energy"] == 280
+    (one,) = (r for r in statement.reconciliations if r.metered.site_id == "lab")
+    assert one.is_activity
+    assert one.metered_kwh.value == pytest.approx(1000)
+    assert one.metered_kwh.state == "known"
+    after = ask(reporting_toml=reporting, period="2026-06", runs=[run("later", start=END_US + DAY_US)])
+    assert not [r for r in after.reconciliations if r.metered.site_id == "lab"]
+
+
+def test_a_bill_that_is_left_out_is_not_said_to_count(ask):
+    statement = ask(*bill(end=START_US + 10 * DAY_US), tariffs_toml=case.TARIFFS)
+    assert "CL495" in codes(statement)
+    assert "CL498" not in codes(statement)
+
+
 def test_an_open_period_counts_what_costs_by_the_day_up_to_today(ask):
     expenses = "id,kind,what,start,end,amount,currency,source\nt,software,T,2026-07-01,2026-10-01,92,EUR,o\n"
     hardware = (

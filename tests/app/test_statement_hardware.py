@@ -2,7 +2,10 @@
 
 from decimal import Decimal
 
+import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from carbonlens.app.statement import make_statement
 from carbonlens.app.statement_hardware import uses
@@ -71,12 +74,13 @@ def test_devices_of_runs_are_met_in_live_runs_and_in_batches(tmp_path, imported)
 
 
 def test_hours_before_the_period_are_those_of_the_ledger_and_those_before_it(tmp_path):
-    old = Asset(asset_id="old", hardware="box", site="lab", purchased="2020-01-01", used_hours=100.0)
-    told = Asset(asset_id="told", hours_before=50.0, hardware="box", site="lab", purchased="2020-01-01",
-                 used_hours=100.0)  # fmt: skip
-    new = Asset(asset_id="new", hardware="box", site="lab", purchased="2026-04-30", used_hours=100.0)
+    aging = {"site": "lab", "purchased": "2020-01-01", "used_hours": 100.0}
+    old = Asset(asset_id="old", hardware="x", **aging)
+    told = Asset(asset_id="told", hours_before=50.0, hardware="y", **aging)
+    new = Asset(asset_id="new", hardware="z", **aging | {"purchased": "2026-04-30"})
     begin = Calendar().period("2026-04").first_hour
-    runs = [run("april", begin, 30), run("may", case.FIRST_HOUR, 40)]
+    runs = [run(f"april-{h}", begin, 30, hardware=h) for h in "xyz"]
+    runs += [run(f"may-{h}", case.FIRST_HOUR, 40, hardware=h) for h in "xyz"]
     found = used(tmp_path, runs, old, told, new)
     assert {n: u.before for n, u in found.items()} == {"old": None, "told": 80.0, "new": 30.0}
 
@@ -147,3 +151,53 @@ def test_a_source_that_no_hardware_has_is_refused_and_one_that_some_lack_is_said
     folder.mkdir()
     made = stated(folder, ASSETS.format(""), embodied_source="nvidia-pcf")
     assert [f.subject for f in made.findings if f.code == "CL493"] == ["b"]
+
+
+def test_runs_at_once_use_no_more_pieces_than_there_are(tmp_path):
+    at = case.FIRST_HOUR
+    runs = [run("a", at, 4), run("b", at, 4), run("c", at + 2, 4)]
+    one = used(tmp_path, runs, BOX)["box"]
+    assert one.hours == pytest.approx(6)
+    assert [f.code for f in one.findings] == ["CL382"]
+    for count, hours in ((2, 10), (3, 12), (8, 12)):
+        several = msgspec.structs.replace(BOX, count=count)
+        with Ledger(tmp_path / "ledger").query(case.PERIOD, Calendar()) as view:
+            (found,) = uses(view, Inventory(assets=(several,)))
+        assert found.hours == pytest.approx(hours)
+        assert bool(found.findings) is (count == 2)
+
+
+def test_two_purchases_of_one_hardware_share_its_hours(tmp_path):
+    second = msgspec.structs.replace(BOX, asset_id="second", count=3)
+    found = used(tmp_path, [run("a", case.FIRST_HOUR, 8)], BOX, second)
+    assert found["box"].hours == pytest.approx(2)
+    assert found["second"].hours == pytest.approx(6)
+
+
+@given(
+    spans=st.lists(st.tuples(st.integers(0, 20), st.integers(1, 8)), min_size=1, max_size=6),
+    n=st.integers(1, 4),
+)
+@settings(max_examples=15)
+def test_piece_hours_are_those_of_counting_hour_by_hour(tmp_path_factory, spans, n):
+    runs = [run(f"r{i}", case.FIRST_HOUR + first, hours) for i, (first, hours) in enumerate(spans)]
+    found = used(tmp_path_factory.mktemp("hours"), runs, msgspec.structs.replace(BOX, count=n))["box"]
+    active = [sum(first <= h < first + hours for first, hours in spans) for h in range(30)]
+    assert found.hours == pytest.approx(sum(min(a, n) for a in active))
+
+
+def test_hardware_without_a_price_leaves_the_cost_a_lower_bound(tmp_path):
+    case.write(tmp_path)
+    (tmp_path / "inventory" / "assets.csv").write_text(
+        "id,hardware,count,site,purchased,life_years,embodied_kg,embodied_source\nb,box,1,lab,2026-01-01,4,350,m\n"
+    )
+    found = make_statement(
+        case.PERIOD,
+        ledger=tmp_path / "ledger",
+        inventory=tmp_path / "inventory",
+        factors=tmp_path / "factors.csv",
+        now_us=case.NOW_US,
+    ).statement
+    assert "CL339" in {f.code for f in found.findings}
+    assert found.cost.totals["EUR"].state == "unbounded"
+    assert "hardware" in {line.name for line in found.cost.lines}

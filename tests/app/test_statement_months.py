@@ -180,3 +180,73 @@ def test_what_instruments_gave_before_is_counted_with_the_overheads_of_that_time
         tmp_path, runs, site="", more=more, certificates_toml=certificate("go", "2026", 1), period="2026-05"
     )
     near(found.total.estimate("market_kg"), 500)
+
+
+BERLIN = REPORTING.replace("UTC", "Europe/Berlin").replace("= 10", "= 1")
+MONTHS = factor("FR-01", "FR", "2026-01", "0.1") + factor("FR-12", "FR", "2025-12", "0.4")
+FIRST_HOUR_OF_JANUARY = "2025-12-31T23"
+
+
+def at(name, hour, kwh=1000):
+    return f"{name},s,base,{kwh * 3_600_000},1,{hour}:00:00Z,3600,it,B,fr\n"
+
+
+def test_months_are_those_of_the_reporting_time_zone(tmp_path):
+    """The first hour of January in Berlin is of December in UTC: factor and vintage are January's."""
+    runs = at("first", FIRST_HOUR_OF_JANUARY) + at("later", "2026-01-15T12")
+    old, new = certificate("old", "2025", 9), certificate("new", "2026", 9)
+    files = {"reporting_toml": BERLIN, "certificates_toml": old + new}
+    found = stated(tmp_path, runs, more=MONTHS, period="2026-01", **files)
+    near(found.total.estimate("location_kg"), 200)
+    assert found.terms["fr"].input_ids == ("own/FR-01",)
+    (blend,) = found.blends
+    assert [p.source_id for p in blend.parts if p.kwh.value] == ["new"]
+    near(blend.emissions_kg, 0)
+
+
+def test_monthly_statements_sum_to_the_year_in_any_time_zone(tmp_path):
+    more = MONTHS + "".join(factor(f"FR-{m:02}", "FR", f"2026-{m:02}", f"0.{m:02}1") for m in range(2, 10))
+    runs = "".join(at(f"r{m}", f"2026-{m:02}-01T04") for m in range(1, 10))
+    reporting = BERLIN.replace("Europe/Berlin", "America/Los_Angeles")
+    whole = stated(tmp_path, runs, more=more, period="2026", reporting_toml=reporting)
+    where = {"ledger": tmp_path / "ledger", "inventory": tmp_path / "inventory"}
+    parts = [
+        make_statement(f"2026-{m:02}", **where, factors=tmp_path / "factors.csv", now_us=case.NOW_US)
+        .statement.total.estimate("location_kg")
+        .value
+        for m in range(1, 9)
+    ]
+    # The run of the first of January at 04:00 in UTC is of December there.
+    assert sum(parts) == pytest.approx(whole.total.estimate("location_kg").value)
+
+
+def test_a_month_without_load_names_no_factor(tmp_path):
+    late = factor("FR-02", "FR", "2026-02", "0.9", span="life_cycle")
+    found = stated(
+        tmp_path, at("a", "2026-01-15T12"), more=MONTHS + late, period="2026Q1", reporting_toml=BERLIN
+    )
+    assert found.terms["fr"].input_ids == ("own/FR-01",)
+    assert found.terms["fr"].span == "direct"
+    assert "CL354" not in codes(found)
+
+
+def test_hours_of_a_factor_lie_in_the_month_of_the_reporting_time_zone(tmp_path):
+    hours = factor("h", "FR", FIRST_HOUR_OF_JANUARY, "0.3")
+    found = stated(
+        tmp_path,
+        at("first", FIRST_HOUR_OF_JANUARY),
+        more=MONTHS + hours,
+        period="2026-01",
+        reporting_toml=BERLIN,
+    )
+    near(found.total.estimate("location_kg"), 300)
+
+
+def test_a_meter_counts_in_the_months_of_the_reporting_time_zone(tmp_path):
+    readings = "meter,start,end,energy,unit\nm,2026-01-01,2026-02-01,744,MWh\n"
+    files = {"meters_toml": METER.format(boundary="facility", covers="site"), "readings_csv": readings}
+    found = stated(
+        tmp_path, at("a", "2026-01-15T12"), more=MONTHS, period="2026-01", reporting_toml=BERLIN, **files
+    )
+    near(found.total.estimate("location_kg"), 74_400)
+    assert found.terms["fr"].input_ids == ("own/FR-01",)

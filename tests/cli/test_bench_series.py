@@ -7,6 +7,9 @@ import time
 
 import pytest
 
+from carbonlens.instrument.bench import TAG
+from carbonlens.ledger.store import Ledger
+
 HEAD = '[bench]\nname = "s"\nunit = "call"\nwindow_s = 0.02\nmost_rounds = 10\n'
 WORK = "def call():\n    sum(range({n}))\n    return 1\n"
 
@@ -42,6 +45,83 @@ def test_two_benches_at_once_are_two_studies(shell, folder):
         mine = [r for r in shell.json("runs", "--study", name)["runs"] if r["role"] == "variant"]
         assert len(mine) == 20
     assert [f["rounds"] for f in found] == [10, 10]
+
+
+HOLDS = """
+import sys
+from pathlib import Path
+from carbonlens.app import bench_series
+from carbonlens.ledger.store import Ledger
+with bench_series.alone(sys.argv[1], Ledger(Path(sys.argv[2]))):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.slow
+def test_a_series_is_gone_on_with_by_one_bench_at_a_time(shell, folder):
+    (folder / "bench.toml").write_text(
+        (folder / "bench.toml").read_text().replace("most_rounds = 10", "most_rounds = 12\nhalf_width = 1e-9")
+    )
+    ledger = shell.json("bench", "bench.toml", "--rounds", 10)["ledger"]
+    before = shell.json("runs")["runs"]
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, "s", ledger],
+        cwd=folder,
+        env=shell.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert other.stdout.readline() == b"held\n"
+    refused = " ".join(shell("bench", "bench.toml", "--resume", code=2).stderr.split())
+    assert "series 's' is being measured by another bench" in refused
+    assert shell.json("runs")["runs"] == before
+    other.kill()  # its hold ends with it
+    other.communicate(timeout=60)
+    assert shell.json("bench", "bench.toml", "--resume")["study"] == "s"
+    assert shell.json("ledger", "verify")["sound"] is True
+
+
+@pytest.mark.slow
+def test_two_that_go_on_at_once_measure_no_round_twice(shell, folder):
+    shell.json("bench", "bench.toml", "--half-width", 1e-9)
+    more = ["bench", "bench.toml", "--resume", "--rounds", "14", "--half-width", "1e-9", "--json"]
+    command = [sys.executable, "-m", "carbonlens.cli.main", *more]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    both = [subprocess.Popen(command, cwd=folder, env=shell.env, **pipes) for _ in range(2)]
+    for one in both:
+        one.communicate(timeout=300)
+    # The later one is refused, or it began when the other had ended.
+    assert 0 in (codes := {one.returncode for one in both})
+    assert codes <= {0, 2}
+    mine = [r["step"] for r in shell.json("runs")["runs"] if r["role"] == "variant"]
+    assert sorted(mine) == [*14 * "a", *14 * "b"]
+
+
+TRACKS = """
+import carbonlens
+for role in ("variant", "evaluation", "effort"):
+    with carbonlens.track("{name}", study="s", role=role, unit="call") as run:
+        run.add_units(sum(range({n})) and 1)
+"""
+
+
+@pytest.mark.slow
+def test_what_commands_track_themselves_is_no_round_of_the_series(shell, folder):
+    spec = HEAD.replace("most_rounds = 10", "half_width = 1e-9")
+    for name, n in (("a", 2000), ("b", 200)):
+        (folder / f"{name}.py").write_text(TRACKS.format(name=name, n=n))
+        told = printing({"accuracy": {"value": 0.9, "n": 100}})
+        spec += variant(name, command=[sys.executable, f"{name}.py"], units=1, evaluate=told)
+    (folder / "bench.toml").write_text(spec)
+    assert shell.json("bench", "bench.toml", "--rounds", 10)["rounds"] == 10
+    assert shell.json("bench", "bench.toml", "--resume", "--rounds", 12)["rounds"] == 12
+    ledger = Ledger(folder / ".carbonlens")
+    of_bench = [r for r in ledger.view().runs if TAG in r.tags]
+    rounds = sorted((r.step, r.repeat) for r in of_bench if r.role == "variant")
+    assert rounds == [(step, number) for step in "ab" for number in range(1, 13)]
+    # That of each check and of each ``evaluate``, once.
+    assert sum(r.role == "evaluation" for r in of_bench) == 4
 
 
 @pytest.mark.slow

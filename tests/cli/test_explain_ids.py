@@ -20,6 +20,8 @@ COMMANDS = {
     "account": ("account", "--period", case.PERIOD, "--by", "tag:service"),
     "charges": ("charges", "--period", "2026-03"),
     "charges_by_energy": ("charges", "--kind", "billed", "--weights", "energy"),
+    "sci": ("sci", "--study", "rank", "--unit", "item", "--units", "4000"),
+    "sci_for_ai": tuple("sci --ai consumer --period 2026Q1 --unit token --units 1e9 --per 1e6".split()),
     "allocate": ("allocate", "--period", "2026-03"),
     "compare": ("compare", "--study", "rank", "--assumptions", "assumptions.toml", "--volume", "1e6 a year"),
 }

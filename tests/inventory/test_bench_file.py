@@ -96,7 +96,7 @@ REFUSED = {
     "more units than a record holds": (GOOD.replace("units = 100", "units = 1000000000000000000"), "units"),
     "unknown key": (GOOD.replace("title", "titel"), "titel"),
     "few rounds": (GOOD.replace("units = 100", "units = 100\nleast_rounds = 6"), "at least 10"),
-    "most below least": (GOOD.replace("units = 100", "units = 100\nmost_rounds = 9"), "stop rule"),
+    "most below least": (GOOD.replace("units = 100", "units = 100\nmost_rounds = 9"), "allow 10 at least"),
     "no window": (GOOD.replace("units = 100", "units = 100\nwindow_s = 0.0"), "window_s"),
     "endless budget": (GOOD.replace("units = 100", "units = 100\nbudget_s = inf"), "budget_s"),
     "negative warm-up": (GOOD.replace("units = 100", "units = 100\nwarm_up = -1"), "warm_up"),

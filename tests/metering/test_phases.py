@@ -336,3 +336,21 @@ def test_units_that_a_thread_read_before_another_settled_are_not_taken_back():
     mark = phases.mark(40, Decimal(130), ends=True)
     assert sum(p.units for p in mark.pieces) == 130
     assert all(p.units >= 0 for p in mark.pieces)
+
+
+READ = st.one_of(st.none(), st.integers(0, 9).map(Decimal))
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), READ, st.booleans(), st.booleans()), min_size=1, max_size=8))
+def test_a_look_tells_of_as_many_units_as_its_phases_hold_whatever_the_threads_order(turns):
+    # Threads read the count first and come by turns then, so that it may go down and up.
+    phases = Phases(())
+    told = Decimal(0)
+    for place, (name, units, looks, ends) in enumerate(turns):
+        phases.say(name)
+        phases.settle(10 * place + 5, units)
+        _, stale, *_ = turns[place // 2]
+        mark = phases.mark(10 * place + 9, stale, ends=ends) if looks or ends else None
+        if mark is not None:
+            assert (mark.units or 0) == told + sum(p.units for p in mark.pieces)
+            told += sum(p.units for p in mark.pieces) if ends else 0

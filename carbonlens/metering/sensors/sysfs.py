@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -74,9 +75,13 @@ def in_container(root: Path) -> bool:
 def folders(parent: Path, pattern: str) -> list[Path]:
     """Return the entries of a folder that match, sorted; none where there is no folder."""
     try:
-        return sorted(parent.glob(pattern), key=_by_number)
+        names = [entry.name for entry in parent.iterdir()]
     except OSError:
         return []
+    # A pattern is worked out only where a name begins as it does: most folders have none.
+    begin = pattern.partition("*")[0].partition("?")[0].partition("[")[0]
+    near = [name for name in names if name.startswith(begin)]
+    return sorted((parent / name for name in near if fnmatchcase(name, pattern)), key=_by_number)
 
 
 def _by_number(path: Path) -> tuple[str, int, str]:
