@@ -86,6 +86,18 @@ def test_a_damaged_sample_is_none(document):
     assert parse_plist(document) is None
 
 
+DAMAGES = (b"<dict>", b"</dict>", b"<array>", b"</array>", b"<key>", b"</key>", b"<date>x</date>", b"")
+
+
+@given(st.integers(0, 2000), st.integers(0, 40), st.sampled_from(DAMAGES))
+def test_a_document_that_is_damaged_anywhere_raises_nothing(place, length, put):
+    """A part is cut out of a good document, and some other put there."""
+    whole = plist(cpu_energy=1923, gpu_energy=5807).encode()
+    place %= len(whole)
+    sample = parse_plist(whole[:place] + put + whole[place + length :])
+    assert sample is None or sample.elapsed_s > 0
+
+
 @given(st.binary(max_size=200))
 def test_no_bytes_raise(data):
     splitter = SampleSplitter()

@@ -66,6 +66,13 @@ class PowerSample(msgspec.Struct, frozen=True, kw_only=True):
     joules: Mapping[str, float]
 
 
+_DAMAGED: Final = (
+    *(plistlib.InvalidFileException, ExpatError, ValueError, TypeError, OverflowError),
+    *(AttributeError, LookupError, RecursionError),
+)
+"""What plistlib raises at documents that are none: its handlers do not check what they are given."""
+
+
 def parse_plist(document: bytes) -> PowerSample | None:
     """Read one property list; ``None`` if it is damaged or tells no time.
 
@@ -74,7 +81,7 @@ def parse_plist(document: bytes) -> PowerSample | None:
     """
     try:
         told = plistlib.loads(document.strip(b"\x00\r\n\t "))
-    except (plistlib.InvalidFileException, ExpatError, ValueError, TypeError, OverflowError):
+    except _DAMAGED:
         return None
     elapsed_ns = _number(told.get("elapsed_ns")) if isinstance(told, dict) else None
     if not elapsed_ns:
