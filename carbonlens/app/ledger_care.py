@@ -17,6 +17,7 @@ from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import MissingExtraError, SelectionError
+from carbonlens.ledger.naming import names_by_address
 from carbonlens.ledger.opening import open_ledger
 from carbonlens.ledger.records import Stored, current, family_of
 from carbonlens.ledger.store import Ledger, unwritable
@@ -83,9 +84,10 @@ def compact(*, ledger: str | Path | None = None, months: Sequence[str] | None = 
         _require_duckdb()
         try:
             present, is_copy = f"{datetime.now(tz=UTC):%Y%m}", store.shown != str(store.path)
-            return compaction.compact(store.path, before=present, months=months, is_copy=is_copy)
+            done = compaction.compact(store.path, before=present, months=months, is_copy=is_copy)
         except OSError as error:
             raise unwritable(store.path, error) from error
+        return msgspec.structs.replace(done, findings=store.named(done.findings))
 
 
 def verify(*, ledger: str | Path | None = None) -> Verification:
@@ -99,9 +101,11 @@ def verify(*, ledger: str | Path | None = None) -> Verification:
 
     with _opened(ledger) as store:
         try:
-            return checks.verify(store.path, now_us=_now_us())
+            found = checks.verify(store.path, now_us=_now_us())
         except OSError as error:
             raise store.unreadable(error) from error
+        named = (msgspec.structs.replace(c, findings=store.named(c.findings)) for c in found.checks)
+        return msgspec.structs.replace(found, checks=tuple(named))
 
 
 def export(
@@ -257,11 +261,17 @@ def redact(
         runs = redacting.with_misfits(store.path, store.view().runs)
         family = family_of(select(run, runs, where=store.shown, study=study), runs)
         try:
-            return redacting.redact(
+            done = redacting.redact(
                 store.path, family, fields, by=by or pseudonym(), when_us=_now_us(), why=why
             )
         except OSError as error:
             raise unwritable(store.path, error) from error
+        return msgspec.structs.replace(
+            done,
+            files=names_by_address(done.files, store.path, store.shown),
+            remaining=names_by_address(done.remaining, store.path, store.shown),
+            tombstones=names_by_address(done.tombstones, store.path, store.shown),
+        )
 
 
 def tag(

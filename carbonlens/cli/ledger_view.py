@@ -79,7 +79,8 @@ def print_verification(result: Verification, *, json: bool) -> None:
     ):
         output.say(line)
     if result.unread_files:
-        output.note(f"{result.unread_files} Parquet files not checked: pip install 'carbonlens[analysis]'")
+        files = counted(result.unread_files, "Parquet file")
+        output.note(f"{files} not checked: pip install 'carbonlens[analysis]'")
     _print_worst(result.findings)
 
 

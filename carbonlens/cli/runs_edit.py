@@ -37,7 +37,7 @@ def tag_command(
     """Tag a run: a new record with the tags supersedes it."""
     from carbonlens.app.ledger_care import tag
 
-    _print(tag(run, parse_tags(tags), study=study, ledger=ledger), json=json)
+    _print(tag(run, parse_tags(tags, option=""), study=study, ledger=ledger), json=json)
 
 
 def supersede_command(

@@ -22,11 +22,15 @@ NEW: Final = "new.parquet"
 _IN_TEMPORARY: Final = (ROWS, NEW, f"tmp_{NEW}")
 """What lies in a folder of ``temporary_folder``; DuckDB puts ``tmp_`` before what it has not finished."""
 
+IGNORED: Final = ".gitignore"
+"""The one file of ours in the ledger's own folder."""
+
 _FLAT: Final = (
     layout.IMPORTS,
     *get_args(layout.BatchKind),
     layout.REDACTIONS,
     layout.CLOSES,
+    layout.RESTATEMENTS,
     layout.OUTCOMES,
     layout.STUDIES,
 )
@@ -108,12 +112,10 @@ def is_temporary(name: str) -> bool:
 
 def leftovers(ledger: Path) -> list[Path]:
     """Return the temporary files and folders of writers, of those at work too; no link is among them."""
-    return [
-        Path(entry.path)
-        for folder in _own_folders(ledger)
-        for entry in _entries(folder)
-        if is_temporary(entry.name) and not entry.is_symlink()
-    ]
+    inside = [entry for folder in _own_folders(ledger) for entry in _entries(folder)]
+    # The ledger's own folder may be the user's: of it only what its one file of ours leaves.
+    inside += [entry for entry in _entries(ledger) if entry.name.startswith(f".{IGNORED}.")]
+    return [Path(entry.path) for entry in inside if is_temporary(entry.name) and not entry.is_symlink()]
 
 
 def remove_leftover(file: Path, *, older_than_s: float) -> bool:

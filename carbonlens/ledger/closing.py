@@ -293,7 +293,7 @@ def _refuse_unread(ledger: Path, held: Holdings) -> None:
     _, broken = current([r.run for r in held.records])
     said = [*held.findings, *broken]
     for kind in activity.KINDS.values():
-        said += activity.read_stored(ledger / kind.folder, kind)[1]
+        said += activity.read(ledger / kind.folder, kind)[1]
     faults = [f for f in said if f.severity == "error"]
     if faults:
         raise RecordError(

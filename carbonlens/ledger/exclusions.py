@@ -14,9 +14,9 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.ledger import redaction
-from carbonlens.ledger.footers import Footer
+from carbonlens.ledger.footers import AMOUNTS, Footer
 from carbonlens.ledger.parquet import quoted
-from carbonlens.ledger.records import Stored, current, decode, heirs, superseded_ids, unique
+from carbonlens.ledger.records import Stored, current, decode, fitting, heirs, superseded_ids, unique
 from carbonlens.ledger.schema import VERSION
 
 if TYPE_CHECKING:
@@ -56,6 +56,25 @@ def outdated(connection: DuckDBPyConnection, footers: Sequence[Footer]) -> list[
     old = [f for f in footers if f.version is not None and f.version < VERSION]
     later = f"end_us > (start_us // {US_PER_HOUR} + 1) * {US_PER_HOUR}"
     return _records(connection, old, f"counts AND run_state <> 'known' AND {later}")
+
+
+def negative(
+    connection: DuckDBPyConnection, footers: Sequence[Footer], gone: Collection[Excluded]
+) -> list[Finding]:
+    """Return what must be said of records in files with amounts below 0, unless they count no more.
+
+    Args:
+        connection: An open DuckDB.
+        footers: Files whose rows are asked for.
+        gone: Rows that are left out.
+    """
+    files = [f for f in footers if f.has_negative]
+    if not files:
+        return []
+    below = " OR ".join(f"{name} < 0" for name in AMOUNTS)
+    named = f"run_id IN (SELECT run_id FROM {_scan(files)} WHERE {below})"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+    found = [r for r in _records(connection, files, f"counts AND {named}") if excluded(r) not in gone]
+    return [said for _, said in map(fitting, found) if said is not None]
 
 
 def superseded(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -34,6 +34,7 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True):
         corrects: Whether a record in it may supersede another.
         has_children: Whether a run in it may be part of another.
         has_hosts: Whether a run in it may tell its host.
+        has_negative: Whether an amount in it is below 0, as older versions took them.
     """
 
     file: Path
@@ -44,6 +45,7 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True):
     corrects: bool = False
     has_children: bool = False
     has_hosts: bool = True
+    has_negative: bool = False
 
     def touches(self, period: Period | None) -> bool:
         """Tell whether a period may need the file."""
@@ -77,7 +79,10 @@ def read(connection: DuckDBPyConnection, files: Sequence[Path]) -> tuple[list[Fo
     return [f for f in found if f not in newer], [*findings, *(_newer(f) for f in newer)]
 
 
-_WANTED = ("hour_utc", "run_id", "supersedes", "parent_run_id", "host_id", "row_schema")
+AMOUNTS: Final = ("energy_j", "units", "duration_s", "u_random_j", "u_sensor_j", "u_model_j", "u_host_j")
+"""Columns that are never below 0 in what this version takes."""
+
+_WANTED: Final = ("hour_utc", "run_id", "supersedes", "parent_run_id", "host_id", "row_schema", *AMOUNTS)
 
 _STATISTICS = """
 SELECT file_name, path_in_schema,
@@ -147,6 +152,8 @@ def _footer(file: Path, columns: dict[str, _Column]) -> Footer:
         corrects=columns["supersedes"].filled != 0,
         has_children=columns["parent_run_id"].filled != 0,
         has_hosts=columns["host_id"].filled != 0,
+        # As text the least begins with the sign, if one has it.
+        has_negative=any((columns[c].first or "").startswith("-") for c in AMOUNTS if c in columns),
     )
 
 

@@ -223,12 +223,15 @@ class View:
         left = {exclusions.excluded(r) for r in (*pending, *gone)}
         doubles, known, said = exclusions.duplicates(self.connection, every, touched, kept, left)
         self.findings += said
+        read = {r.key: r.run for r in (*kept, *gone)}
+        self.findings = holdings.unsettled(self.findings, list(read.values()))
         corrected = {r.key for r in gone}
         self._load("left_out", exclusions.COLUMNS, (e._asdict() for e in sorted({*left, *doubles})))
         rest = [r for r in kept if r.key not in corrected and r.key not in known]
         self._touched, self._loose = tuple(touched), tuple(rest)
         self._load("loose", _COLUMNS, _loose_rows(rest))
         self._unite(touched, bool(left or doubles))
+        self.findings += exclusions.negative(self.connection, touched, {*left, *doubles})
         replaced = {r.run.run_id for r in gone}
         self.undated = sum(f.stem not in replaced for f in undated)
         self._count_undated(every, rest)

@@ -9,13 +9,18 @@ from typing import Final
 import msgspec
 
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.run import Run
 from carbonlens.errors import MissingExtraError, RecordError
 from carbonlens.ledger import layout, parquet, redaction
 from carbonlens.ledger.migration import NewerSchemaError
-from carbonlens.ledger.records import Stored, decode, fitting, read_files, unique
+from carbonlens.ledger.records import Stored, current, decode, fitting, read_files, unique
 
 _ATTEMPTS: Final = 5
 """How often a folder is listed again when compaction on another host takes files away meanwhile."""
+
+
+_OF_FIGURES: Final = frozenset({"CL527", "CL529"})
+"""Of one record's own figures, with a correction as their mend."""
 
 
 class Holdings(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +56,7 @@ def read_all(ledger: Path) -> Holdings:
     kept, doubles = unique(redaction.applied(met, stones))
     return Holdings(
         records=tuple(kept),
-        findings=(*findings, *more, *bad_stones, *doubles),
+        findings=(*unsettled([*findings, *more], [r.run for r in kept]), *bad_stones, *doubles),
         unread_files=unread,
         unredacted=tuple(r for r in met if r.sha256 in stones) if stones else (),
     )
@@ -109,6 +114,20 @@ def read_files_of(files: Sequence[Path]) -> tuple[list[Stored], list[Finding]]:
         finally:
             connection.close()
     return [*records, *live], findings
+
+
+def unsettled(findings: Iterable[Finding], runs: Sequence[Run]) -> list[Finding]:
+    """Return Findings without those of figures that a correction has set right since.
+
+    Args:
+        findings: Of reading records.
+        runs: Those records, each once, corrected ones too.
+    """
+    said = list(findings)
+    if any(f.code in _OF_FIGURES for f in said):
+        ids = {run.run_id for run in current(runs)[0]}
+        said = [f for f in said if f.code not in _OF_FIGURES or f.subject in ids]
+    return said
 
 
 def errors_of(findings: Iterable[Finding]) -> list[Finding]:

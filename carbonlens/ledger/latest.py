@@ -28,6 +28,7 @@ from carbonlens.ledger.records import (
     current,
     decode,
     families,
+    fitting,
     read_files,
     superseded_ids,
     unique,
@@ -108,12 +109,22 @@ def _latest_of(ledger: Path, n: int, wanted: int) -> tuple[Latest, bool]:
     older_folded, older_live, unread_older = _corrected(ledger, [] if unread else files, [*folded, *live])
     stones, more = redaction.tombstones(ledger)
     kept, doubles = unique(redaction.applied([*folded, *older_folded, *live, *older_live], stones))
+    # Of live runs it was said already; those in Parquet were decoded only.
+    fits = [fitting(r) for r in kept]
+    kept = [r for r, _ in fits if r is not None]
+    findings += [f for _, f in fits if f is not None]
     runs, chains = current([r.run for r in kept])
     places = {id(r): _place(family) for family in families([r.run for r in kept]) for r in family.runs}
     newest = sorted(runs, key=lambda r: places.get(id(r)) or written_ms(r), reverse=True)[:n]
     found = Latest(
         runs=tuple(newest),
-        findings=(*unlisted, *findings, *unread_older, *said, *more, *doubles, *chains),
+        findings=(
+            *unlisted,
+            *holdings.unsettled(dict.fromkeys([*findings, *unread_older, *said]), [r.run for r in kept]),
+            *more,
+            *doubles,
+            *chains,
+        ),
         unread_files=unread,
     )
     return found, is_all

@@ -5,6 +5,7 @@ Names that begin with a dot are temporary: no reader looks at them.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
@@ -14,6 +15,7 @@ import msgspec
 from carbonlens.domain.decoding import json_decoder
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S
+from carbonlens.errors import RecordError
 from carbonlens.ledger.regular_file import read_regular
 
 RUNS: Final = "runs"
@@ -59,6 +61,10 @@ UNDATED: Final = "undated"
 
 _ID_CHARACTERS: Final = 32
 
+_FILE_NAME: Final = re.compile(r"[^./\x00-\x1f\x7f\ud800-\udfff][^/\x00-\x1f\x7f\ud800-\udfff]*")
+_LONGEST_NAME: Final = 200
+"""Bytes; file systems take 255, and a temporary name is longer."""
+
 
 def month_of(start_us: int | None) -> str:
     """Return the UTC month ``yyyymm`` of an instant in microseconds."""
@@ -74,6 +80,20 @@ def month_of(start_us: int | None) -> str:
 def folder_of(run: Run) -> str:
     """Return the folder below ``RUNS`` that a live run is written to."""
     return month_of(run.start_us) if run.supersedes is None else CORRECTIONS
+
+
+def refuse_no_name(run_id: str) -> None:
+    """Refuse a live run's id that is no name of a file, or one that no reader looks at.
+
+    Raises:
+        RecordError: If it is empty, begins with a dot, holds a slash or a control character, or is too long.
+    """
+    if _FILE_NAME.fullmatch(run_id) is None or len(run_id.encode("utf-8", "surrogatepass")) > _LONGEST_NAME:
+        raise RecordError(
+            "the id is no name of a file, so that its record would be lost",
+            where=repr(run_id[:_ID_CHARACTERS]),
+            mend="give letters, digits and dashes, such as a UUID",
+        )
 
 
 def batch_name(source_sha256: str, importer: str) -> str:

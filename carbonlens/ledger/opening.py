@@ -11,6 +11,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.errors import UnwritableError
 from carbonlens.ledger.layout import RUNS
 from carbonlens.ledger.location import address_of, is_address, locate
+from carbonlens.ledger.naming import errors_by_address
 from carbonlens.ledger.store import Ledger
 
 
@@ -49,7 +50,7 @@ def open_ledger(
             if whole:
                 raise
             waiting.append(_unsent(address, error))
-    with working_copy(address, fetch=fetch) as copy:
+    with working_copy(address, fetch=fetch) as copy, errors_by_address(copy, address):
         yield Ledger(copy, address=address, waiting=waiting)
 
 

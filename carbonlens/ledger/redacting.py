@@ -69,6 +69,7 @@ def redact(
     # What newer files replaced may hold it too; who still reads it must open the ledger again.
     remove_retired(ledger, older_than_s=0)
     stones, _ = redaction.tombstones(ledger)
+    before = _files(ledger)
     live, batches = _occurrences(ledger, keys)
     new: dict[str, Tombstone] = {}
     hardware = {r.hardware for r in family if r.hardware} - {redaction.PLACEHOLDER}
@@ -90,6 +91,9 @@ def redact(
         write_atomically(folder / stone.file_name, content)
     linked = [str(f.resolve()) for f in {Path(r.file) for r in (*live, *batches)} if f.is_symlink()]
     files = _carry_out(ledger, live, batches, {**stones, **new})
+    # A compaction that read the tombstones before ours were there may write the content anew.
+    late = read_files_of(sorted(_files(ledger) - before))[0]
+    files += _carry_out(ledger, [], [r for r in late if r.sha256 in {*stones, *new}], {**stones, **new})
     atomic.remove_leftovers(ledger, older_than_s=LEFTOVER_S)
     # Another host's compaction may have retired a file meanwhile, with what it held before.
     staying = [str(f) for f in retired(ledger)]
@@ -161,6 +165,11 @@ def _carry_out(
         if rewrite(ledger, Path(file), lambda r: redaction.applied([r], stones)[0]):
             written.append(file)
     return tuple(written)
+
+
+def _files(ledger: Path) -> set[Path]:
+    """Return the Parquet files that hold runs, and count."""
+    return set(parquet_files(ledger)[0])
 
 
 def _occurrences(ledger: Path, keys: set[tuple[str | None, str]]) -> tuple[list[Stored], list[Stored]]:

@@ -36,16 +36,30 @@ _KEPT: Final = (
 )
 """What tells records apart, orders them or lets them share a device: taking it out would change figures."""
 
+_LINKS: Final = ("supersedes_study", "supersedes_also")
+"""Say what a correction corrects; older versions took them out."""
+
 _FINDINGS: Final = "findings"
 """Field whose texts alone are taken out: codes say what is known of the record's figures."""
 
-_VERSION: Final = 2
-"""Of tombstones. One of version 1 that takes ``hardware`` out leaves it in the names of error sources."""
+_VERSION: Final = 3
+"""Of tombstones."""
+
+_NAMES_SINCE: Final = 2
+"""Older ones that take ``hardware`` out leave it in the names of error sources."""
+
+_PHASES_SINCE: Final = 3
+"""Older ones that take ``energy`` out leave that of phases."""
 
 _MOST_BYTES: Final = 1 << 20
 """Of a tombstone."""
 
-_ENERGY_FIELDS: Final = frozenset(["energy", "beside"])
+_TAGS: Final = "tags"
+_ENERGY: Final = "energy"
+_PHASES: Final = "phases"
+_ENERGY_FIELDS: Final = frozenset([_ENERGY, "beside"])
+_OF_READINGS: Final = "method"
+"""The one part of a reading that is no figure, nor tells whose figure it is."""
 
 
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,9 +120,11 @@ def entomb(
         ),
         schema_version=_VERSION,
     )
+    for field in fields:
+        _check(field)
     plain = msgspec.json.decode(stored.text)
     named = hardware_names.FIELD in fields and hardware_names.holds_names(plain, stone.hardware)
-    if not named and not any(_holds(plain, field.split(".")) for field in fields):
+    if not named and not any(_holds(plain, _path(field)) for field in fields):
         return None
     after = Stored(run=stored.run, text=redacted(stored.text, stone), file=stored.file)
     return msgspec.structs.replace(stone, redacted_sha256=after.sha256)
@@ -122,9 +138,10 @@ def redacted(text: bytes, stone: Tombstone) -> bytes:
     """
     plain = msgspec.json.decode(text)
     for field in stone.fields:
-        _check(field)
-        if field == hardware_names.FIELD and stone.schema_version >= _VERSION:
+        if field == hardware_names.FIELD and stone.schema_version >= _NAMES_SINCE:
             plain = hardware_names.without_names(plain, PLACEHOLDER, stone.hardware)
+        if field == _ENERGY and stone.schema_version >= _PHASES_SINCE:
+            plain = {**plain, _PHASES: [_unmeasured(phase) for phase in plain.get(_PHASES, [])]}
         plain = _without(plain, field)
     plain.setdefault("findings", []).append(msgspec.to_builtins(_note(stone)))
     return minified(msgspec.json.encode(plain))
@@ -152,8 +169,37 @@ def tombstones(ledger: Path) -> tuple[dict[str, Tombstone], list[Finding]]:
                 )
             )
         else:
+            # One that is not carried out here proves a record all the same.
             found[stone.original_sha256] = stone
+            said = _not_carried_out(stone, file)
+            findings += [] if said is None else [said]
     return found, findings
+
+
+def _not_carried_out(stone: Tombstone, file: Path) -> Finding | None:
+    """Return the Finding of a tombstone that this version neither made nor understands."""
+    kept = _kept_in(stone)
+    if stone.schema_version > _VERSION:
+        what = f"has version {stone.schema_version}, newer than {_VERSION}"
+        code, mend = "CL502", "upgrade carbonlens"
+    elif kept is not None:
+        what = f"takes out {kept}, which tells records apart"
+        code, mend = "CL501", "restore the file from a copy, or remove it"
+    else:
+        return None
+    return Finding(
+        code=code,
+        severity="error",
+        message=f"a tombstone of run {stone.run_id} {what}: this version does not carry it out",
+        file=str(file),
+        mend=mend,
+        subject=stone.run_id,
+    )
+
+
+def _kept_in(stone: Tombstone) -> str | None:
+    """Return the first field of a tombstone that no version takes out."""
+    return next((f for f in stone.fields if _kept(f, _KEPT) is not None), None)
 
 
 def applied(records: Iterable[Stored], stones: Mapping[str, Tombstone]) -> list[Stored]:
@@ -165,9 +211,21 @@ def _applied(stored: Stored, stones: Mapping[str, Tombstone]) -> Stored:
     seen: set[str] = set()
     while (stone := stones.get(stored.sha256)) is not None and stored.sha256 not in seen:
         seen.add(stored.sha256)
-        text = redacted(stored.text, stone)
-        stored = Stored(run=decode(text), text=text, file=stored.file)
+        if stone.schema_version > _VERSION or _kept_in(stone) is not None:
+            break  # Said by who reads the tombstones.
+        try:
+            text = redacted(stored.text, stone)
+            run = decode(text)
+        except (UsageError, msgspec.MsgspecError):
+            break  # Of somebody else's making: verify says that the content lies there still.
+        stored = Stored(run=run, text=text, file=stored.file)
     return stored
+
+
+def _kept(field: str, names: Iterable[str]) -> str | None:
+    """Return which of these a field is, is a part of, or holds."""
+    asked = f"{field}."
+    return next((k for k in names if f"{k}.".startswith(asked) or asked.startswith(f"{k}.")), None)
 
 
 def _check(field: str) -> None:
@@ -177,20 +235,34 @@ def _check(field: str) -> None:
             where=field,
             mend=f"name the field {_FINDINGS}",
         )
-    for kept in _KEPT:
-        if f"{kept}.".startswith(f"{field}.") or f"{field}.".startswith(f"{kept}."):
-            raise UsageError(
-                f"{kept} tells records apart and cannot be taken out",
-                where=field,
-                mend="redact what is personal: tags.NAME, origin.args, error, workload, hardware",
-            )
+    kept = _kept(field, (*_KEPT, *_LINKS))
+    if kept is not None:
+        raise UsageError(
+            f"{kept} tells records apart and cannot be taken out",
+            where=field,
+            mend="redact what is personal: tags.NAME, origin.args, error, workload, hardware",
+        )
+    head, dot, part = field.partition(".")
+    if head in _ENERGY_FIELDS and dot and part != _OF_READINGS:
+        raise UsageError(
+            f"{head} is taken out whole: without {part} of it, runs would be billed otherwise",
+            where=field,
+            mend=f"name the field {head}, or {head}.{_OF_READINGS}",
+        )
+
+
+def _path(field: str) -> list[str]:
+    """Return the names that lead to a field; the name of a tag may hold dots."""
+    head, dot, rest = field.partition(".")
+    return [head, rest] if head == _TAGS and dot else field.split(".")
 
 
 def _holds(plain: Any, path: Sequence[str]) -> bool:  # noqa: ANN401 - JSON of any shape
     if list(path) == [_FINDINGS]:
         return any(_speaks(finding) for finding in plain.get(_FINDINGS, []))
     if len(path) == 1 and path[0] in _ENERGY_FIELDS:
-        return any(reading.get("energy_j") is not None for reading in plain.get(path[0], []))
+        parts = [*plain.get(path[0], []), *(plain.get(_PHASES, []) if path[0] == _ENERGY else [])]
+        return any(part.get("energy_j") is not None for part in parts)
     if not path:
         return plain not in (None, {}, [], PLACEHOLDER)
     if isinstance(plain, list):
@@ -201,14 +273,14 @@ def _holds(plain: Any, path: Sequence[str]) -> bool:  # noqa: ANN401 - JSON of a
 def _without(plain: dict[str, Any], field: str) -> dict[str, Any]:
     """Return the record without one field, or with a placeholder where it must hold a text."""
     if field in _ENERGY_FIELDS:
-        hours: dict[str, Any] = {"energy_by_hour": []} if field == "energy" else {}
+        hours: dict[str, Any] = {"energy_by_hour": []} if field == _ENERGY else {}
         return {**plain, field: [_unread(reading) for reading in plain.get(field, [])], **hours}
     if field == _FINDINGS:
         return {**plain, field: [_silent(finding) for finding in plain.get(field, [])]}
     faults: list[str] = []
     for placeholder in (None, PLACEHOLDER):
         after = msgspec.json.decode(msgspec.json.encode(plain))
-        _remove(after, field.split("."), placeholder)
+        _remove(after, _path(field), placeholder)
         try:
             decode(msgspec.json.encode(after))
         except msgspec.ValidationError as error:
@@ -251,6 +323,12 @@ def _unread(reading: Mapping[str, Any]) -> dict[str, Any]:
     figures = ("u_random_j", "u_by_source_j", "low_j", "high_j", "dynamic_j", "own_share")
     left = {k: v for k, v in reading.items() if k not in figures}
     return {**left, "energy_j": None, "state": "unknown", "method": PLACEHOLDER}
+
+
+def _unmeasured(phase: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a phase whose energy nobody knows any more."""
+    left = {k: v for k, v in phase.items() if k not in {"u_random_j", "u_by_source_j", "grade"}}
+    return {**left, "energy_j": None, "state": "unknown"}
 
 
 def _note(stone: Tombstone) -> Finding:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -150,7 +150,7 @@ def _put_back(
 ) -> None:
     after = _hashes(copy)
     try:
-        # A month's file before its manifest, and both before the marks of what they were made from.
+        # Cut off anywhere, what is there names nothing that is not, and takes nothing that proves it.
         for name in sorted(after, key=_order):
             if not _OBJECT_STORES.intersection(_protocols(files)):
                 files.makedirs(f"{root}/{name}".rpartition("/")[0], exist_ok=True)
@@ -158,9 +158,7 @@ def _put_back(
                 _put_new(files, f"{root}/{name}", (copy / name).read_bytes())
             elif after[name] != before[name]:
                 files.pipe_file(f"{root}/{name}", (copy / name).read_bytes())
-        gone = [f"{root}/{n}" for n in before if n not in after]
-        if gone:
-            files.rm(gone)
+        _remove(files, [f"{root}/{n}" for n in before if n not in after])
     except CarbonlensError:
         raise
     except Exception as error:  # Each file system raises a family of errors of its own.
@@ -171,9 +169,25 @@ def _put_back(
         ) from error
 
 
-def _order(name: str) -> tuple[bool, bool, str]:
-    """Return a key that puts files before what names them: content, then manifests, then marks."""
-    return name.endswith(layout.RETIRED), name.endswith(".json"), name
+def _remove(files: AbstractFileSystem, names: Sequence[str]) -> None:
+    """Remove objects; another host's compaction may have removed some meanwhile."""
+    try:
+        if names:
+            files.rm(list(names))
+    except FileNotFoundError:
+        for name in names:
+            with suppress(FileNotFoundError):
+                files.rm(name)
+
+
+def _order(name: str) -> tuple[bool, bool, bool, str]:
+    """Return a key that puts files before what names or needs them.
+
+    Tombstones and outcomes come first: a record that was changed without its tombstone is altered
+    for ever, as nothing is left to redact. Then content, manifests, and marks of what they replace.
+    """
+    is_needed = name.partition("/")[0] in {layout.REDACTIONS, layout.OUTCOMES}
+    return not is_needed, name.endswith(layout.RETIRED), name.endswith(".json"), name
 
 
 def _protocols(files: AbstractFileSystem) -> tuple[str, ...]:

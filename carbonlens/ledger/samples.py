@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
-from carbonlens.domain.units import US_PER_S
+from carbonlens.domain.units import US_PER_HOUR, US_PER_S
 from carbonlens.errors import RecordError, UnwritableError
 from carbonlens.ledger import layout, parquet
 from carbonlens.ledger.atomic import write_atomically
+from carbonlens.ledger.calendar import FIRST_HOUR, LAST_HOUR
+from carbonlens.ledger.sample_files import ATTEMPTS, MERGED, counting, manifest_of, merged_name, names_in
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -45,13 +46,15 @@ LONGEST_GAP_S: Final = 10.0
 """Samples further apart tell nothing of the time between: it is not covered."""
 
 _MW_PER_W: Final = 1000
+_MOST_W: Final = 2_000_000
+"""A column of milliwatts takes a little more."""
+
+_FIRST_US: Final = FIRST_HOUR * US_PER_HOUR
+_END_US: Final = LAST_HOUR * US_PER_HOUR
 _PAIR_NJ_PER_J: Final = 2_000_000_000
 """``pair_mw * dt_us`` is twice the trapezoid, in nanojoules."""
 
 _MICRO: Final = Decimal("0.000001")
-MERGED: Final = "merged-"
-"""How the names of merged files begin."""
-
 RESTORE: Final = "restore the file from a copy; the run's record keeps its energy"
 _PLAIN_NAME: Final = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
@@ -87,11 +90,6 @@ class SampledEnergy(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
 
 
-class _Merged(msgspec.Struct, frozen=True):
-    files: tuple[str, ...]
-    schema_version: int = 1
-
-
 def write(ledger: Path, run_id: str, series: Mapping[str, Series]) -> list[Path]:
     """Store a run's samples by UTC day; the same again changes nothing.
 
@@ -103,8 +101,8 @@ def write(ledger: Path, run_id: str, series: Mapping[str, Series]) -> list[Path]
         series: Device to its samples.
 
     Raises:
-        RecordError: If a device's samples are not in order of time, or others of the same
-            time are stored.
+        RecordError: If a device's samples are not in order of time, one is impossible, or others
+            of the same time are stored.
         MissingExtraError: If DuckDB is not installed.
         UnwritableError: If a file cannot be written.
         OSError: If the folder cannot be written.
@@ -202,11 +200,11 @@ def rows_of(run_id: str, device: str, series: Series) -> Iterator[SampleRow]:
     """Yield one device's rows.
 
     Raises:
-        RecordError: If they are not in order of time.
+        RecordError: If they are not in order of time, or one has a time or a power that is none.
     """
     before: tuple[int, int] | None = None
     for t_us, power_w in series:
-        power = round(power_w * _MW_PER_W)
+        power = _milliwatts(run_id, device, t_us, power_w)
         if before is None:
             yield SampleRow(run_id=run_id, device=device, t_us=t_us, power_mw=power)
         else:
@@ -221,6 +219,21 @@ def rows_of(run_id: str, device: str, series: Series) -> Iterator[SampleRow]:
                 run_id=run_id, device=device, t_us=t_us, power_mw=power, dt_us=dt_us, pair_mw=pair
             )
         before = t_us, power
+
+
+def _milliwatts(run_id: str, device: str, t_us: int, power_w: float) -> int:
+    """Return a power as it is stored.
+
+    Raises:
+        RecordError: If no column holds it, it is negative, or its time lies in no year of four digits.
+    """
+    if not (0 <= power_w <= _MOST_W and _FIRST_US <= t_us < _END_US):
+        raise RecordError(
+            f"a sample of {device} is impossible: {power_w!r} W at {t_us} us",
+            where=run_id,
+            mend="give watts from 0, and UTC microseconds since 1970",
+        )
+    return round(power_w * _MW_PER_W)
 
 
 def days(ledger: Path) -> list[str]:
@@ -270,7 +283,7 @@ def _merged(folder: Path, singles: Sequence[Path]) -> Path | None:
     names = tuple(f.name for f in singles)
     file = folder / f"{merged_name(names)}.parquet"
     parquet.merge(singles, file, order=("run_id", "device", "t_us"))
-    write_atomically(file.with_suffix(".json"), msgspec.json.encode(_Merged(names)))
+    write_atomically(file.with_suffix(".json"), manifest_of(names))
     for single in singles:
         single.unlink(missing_ok=True)
     return file
@@ -297,20 +310,13 @@ def energy(
         MissingExtraError: If DuckDB or narwhals is not installed.
         OSError: If the folder cannot be read.
     """
-    import duckdb
-
     sums: dict[tuple[str, str], list[int]] = {}
     findings: list[Finding] = []
     connection = parquet.connect()
     try:
         for day in days(ledger):
-            files = counting(ledger / layout.SAMPLES / day)
-            try:
-                rows = _of_files(connection, files, longest_gap_s)
-            except duckdb.Error:
-                # One of them is damaged: the others still count.
-                rows, said = _of_each(connection, files, longest_gap_s)
-                findings += said
+            rows, said = _of_day(connection, ledger / layout.SAMPLES / day, longest_gap_s)
+            findings += said
             for run_id, device, *values in rows:
                 known = sums.setdefault((run_id, device), [0] * len(values))
                 for i, value in enumerate(values):
@@ -318,6 +324,23 @@ def energy(
     finally:
         connection.close()
     return [_sampled(*key, *sums[key]) for key in sorted(sums)], findings
+
+
+def _of_day(
+    connection: DuckDBPyConnection, folder: Path, longest_gap_s: float
+) -> tuple[list[tuple[Any, ...]], list[Finding]]:
+    """Return a day's sums, read again where another host's merging took a file away meanwhile."""
+    import duckdb
+
+    for _ in range(ATTEMPTS):
+        files = counting(folder)
+        try:
+            return _of_files(connection, files, longest_gap_s), []
+        except duckdb.Error:
+            if all(file.exists() for file in files):
+                break
+    # One of them is damaged: the others still count.
+    return _of_each(connection, counting(folder), longest_gap_s)
 
 
 def unreadable(file: Path, error: Exception) -> Finding:
@@ -329,19 +352,6 @@ def unreadable(file: Path, error: Exception) -> Finding:
         file=str(file),
         mend=RESTORE,
     )
-
-
-def names_in(manifest: Path) -> tuple[str, ...] | None:
-    """Return the files that a manifest says were merged; ``None`` where it is damaged."""
-    try:
-        return decode_json(manifest.read_bytes(), _Merged).files
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-
-
-def merged_name(names: Sequence[str]) -> str:
-    """Return the name, without its ending, of what these files were merged into."""
-    return f"{MERGED}{sha256_hex(chr(10).join(names).encode())[:32]}"
 
 
 def integrals(samples: nw.LazyFrame[Any], longest_gap_us: int) -> nw.LazyFrame[Any]:
@@ -390,16 +400,6 @@ def _of_each(
         except duckdb.Error as error:
             findings.append(unreadable(file, error))
     return rows, findings
-
-
-def counting(folder: Path) -> list[Path]:
-    """Return the files whose samples count: merged ones with their manifest, others not in one."""
-    files = layout.files_in(folder, ".parquet")
-    manifests = layout.files_in(folder, ".json")
-    # A damaged manifest still makes its merged file count: what it was made from is gone, as far as known.
-    merged = {name for m in manifests for name in names_in(m) or ()}
-    whole = {m.stem for m in manifests}
-    return [f for f in files if f.name not in merged and (not f.name.startswith(MERGED) or f.stem in whole)]
 
 
 def _sampled(  # noqa: PLR0913, PLR0917 - the columns of one row

@@ -8,7 +8,7 @@ that share a folder write under names that no other uses.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,9 @@ from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import Run
 from carbonlens.errors import RecordError, UnwritableError, UsageError
 from carbonlens.ledger import layout
-from carbonlens.ledger.atomic import sync_folder, write_atomically
+from carbonlens.ledger.atomic import IGNORED, sync_folder, write_atomically
 from carbonlens.ledger.location import is_address
+from carbonlens.ledger.naming import by_address
 from carbonlens.ledger.records import refuse_misfits
 
 if TYPE_CHECKING:
@@ -83,6 +84,10 @@ class Ledger:
             return self.path.is_dir()
         return any(self.path.iterdir())
 
+    def named(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """Return Findings as they are to be printed: by the address where the folder is a copy."""
+        return by_address(findings, self.path, self.shown)
+
     def __repr__(self) -> str:
         """Show the folder."""
         return f"Ledger({self.shown!r})"
@@ -105,7 +110,7 @@ class Ledger:
         self.path.mkdir(parents=True, exist_ok=True)
         # A folder of the user's own (a project, say) must stay visible to git.
         if not any(self.path.iterdir()):
-            write_atomically(self.path / ".gitignore", b"*\n")
+            write_atomically(self.path / IGNORED, b"*\n")
 
     def append(self, run: Run) -> Path:
         """Store one record and return its file.
@@ -116,9 +121,11 @@ class Ledger:
 
         Raises:
             UnwritableError: If the ledger cannot be written.
-            RecordError: If a different record has this id already, or no column holds a figure.
+            RecordError: If a different record has this id already, no column holds a figure, or
+                the id is no file's name.
         """
         refuse_misfits([run])
+        layout.refuse_no_name(run.run_id)
         file = self.path / layout.RUNS / layout.folder_of(run) / f"{run.run_id}.json"
         content = msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n"
         if file.exists():
@@ -210,9 +217,10 @@ class Ledger:
         from carbonlens.ledger import activity
 
         try:
-            return activity.read(self.path / kind.folder, kind)
+            rows, findings = activity.read(self.path / kind.folder, kind)
         except OSError as error:
             raise self.unreadable(error) from error
+        return rows, list(self.named(findings))
 
     def holds(self, run_id: str) -> bool:
         """Tell whether a live run of this id is recorded, as a file or in a compacted month.
@@ -286,9 +294,10 @@ class Ledger:
         from carbonlens.ledger import samples
 
         try:
-            return samples.energy(self.path)
+            found, findings = samples.energy(self.path)
         except OSError as error:
             raise self.unreadable(error) from error
+        return found, list(self.named(findings))
 
     def holdings(self) -> Holdings:
         """Read every record as stored: each once, redactions applied, corrected ones too.
@@ -302,7 +311,7 @@ class Ledger:
             held = read_all(self.path)
         except OSError as error:
             raise self.unreadable(error) from error
-        return msgspec.structs.replace(held, findings=(*held.findings, *self._waiting))
+        return msgspec.structs.replace(held, findings=(*self.named(held.findings), *self._waiting))
 
     def view(self) -> LedgerView:
         """Read every record in the order in which they came: by start, or by import and line.
@@ -329,7 +338,7 @@ class Ledger:
             found = latest(self.path, n)
         except OSError as error:
             raise self.unreadable(error) from error
-        return msgspec.structs.replace(found, findings=(*found.findings, *self._waiting))
+        return msgspec.structs.replace(found, findings=(*self.named(found.findings), *self._waiting))
 
     @property
     def is_large(self) -> bool:
@@ -359,7 +368,7 @@ class Ledger:
         from carbonlens.ledger.reading import open_view
 
         view = open_view(self.path, period, calendar)
-        view.findings += self._waiting
+        view.findings = [*self.named(view.findings), *self._waiting]
         return view
 
     def to_pandas(self, period: str | None = None, calendar: Calendar | None = None) -> Any:  # noqa: ANN401  # pandas brings no types
@@ -371,7 +380,7 @@ class Ledger:
         from carbonlens.ledger.reading import to_pandas
 
         table = to_pandas(self.path, period, calendar)
-        table.attrs["findings"] = (*table.attrs["findings"], *self._waiting)
+        table.attrs["findings"] = (*self.named(table.attrs["findings"]), *self._waiting)
         return table
 
     def unreadable(self, error: OSError) -> RecordError:

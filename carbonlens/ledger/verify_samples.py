@@ -9,7 +9,7 @@ from typing import Final
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.errors import MissingExtraError
-from carbonlens.ledger import layout, parquet, samples
+from carbonlens.ledger import layout, parquet, sample_files, samples
 
 
 def sample_faults(ledger: Path) -> list[Finding]:
@@ -35,11 +35,11 @@ def _manifest_faults(folder: Path) -> list[Finding]:
     found: list[Finding] = []
     files = {f.name for f in layout.files_in(folder, ".parquet")}
     for file in layout.files_in(folder, ".json"):
-        names = samples.names_in(file)
+        names = sample_files.names_in(file)
         if names is None:
             found.append(_fault("the manifest of merged samples cannot be read", file, samples.RESTORE))
             continue
-        if file.stem != samples.merged_name(names):
+        if file.stem != sample_files.merged_name(names):
             found.append(_fault("the manifest's files do not give its name", file, samples.RESTORE))
         elif f"{file.stem}.parquet" not in files:
             text = f"the samples of {counted(len(names), 'merged file')} are gone"
@@ -47,7 +47,7 @@ def _manifest_faults(folder: Path) -> list[Finding]:
         elif not files.isdisjoint(names):
             found.append(_half_merged(folder))
     manifests = {f.stem for f in layout.files_in(folder, ".json")}
-    if any(n.startswith(samples.MERGED) and n.removesuffix(".parquet") not in manifests for n in files):
+    if any(n.startswith(sample_files.MERGED) and n.removesuffix(".parquet") not in manifests for n in files):
         found.append(_half_merged(folder))
     return found
 
@@ -78,7 +78,7 @@ def _row_faults(folder: Path, day: str) -> list[Finding]:
     except ValueError:
         return [_fault("the folder's name is no day", folder, "move it elsewhere")]
     try:
-        for file in samples.counting(folder):
+        for file in sample_files.counting(folder):
             query = _FAULTY_ROWS.format(day=int(number), file=parquet.quoted(file))
             try:
                 ((strayed, impossible, doubled),) = connection.execute(query).fetchall()

@@ -35,6 +35,14 @@ def test_a_tag_and_a_correction_supersede_the_run(filled):
     assert last["study"] == "s"
 
 
+@pytest.mark.parametrize("text", ["team", "=vision", " =x"])
+def test_what_is_no_tag_is_refused_in_the_commands_own_terms(filled, text):
+    said = filled("runs", "tag", "a1", text, code=2).stderr
+    assert "--tag" not in said
+    assert "write team=vision" in said
+    assert "write --tag team=vision" in filled("run", "--tag", text, "--", "true", code=2).stderr
+
+
 def test_a_correction_by_a_file(filled):
     (filled.folder / "fix.json").write_text(json.dumps({"site": "paris", "units": "11"}))
     assert filled.json("runs", "supersede", "a2", "--by", "fix.json")["run"]["site"] == "paris"

@@ -14,8 +14,9 @@ from carbonlens.domain.meter_reading import MeterReading
 from carbonlens.domain.money import Money
 from carbonlens.domain.run import Origin
 from carbonlens.domain.snapshot import Snapshot
-from carbonlens.ledger.activity import CHARGES, READINGS, SNAPSHOTS, numbered_ids
+from carbonlens.ledger.activity import CHARGES, READINGS, SNAPSHOTS, corrected_rows, numbered_ids
 from carbonlens.ledger.store import Ledger
+from carbonlens.ledger.verify import verify
 
 HOUR_US = 3_600_000_000
 CHARGE = Charge(
@@ -87,3 +88,54 @@ def test_equal_lines_of_one_file_stay_apart_and_of_two_files_meet(lines, more):
     ids = numbered_ids(lines, sha256_hex)
     assert len(set(ids)) == len(lines)
     assert numbered_ids([*lines, *more], sha256_hex)[: len(lines)] == ids
+
+
+def reading(name, supersedes=None, hours=(0, 1), joules=1):
+    times = {"start_us": hours[0] * HOUR_US, "end_us": hours[1] * HOUR_US}
+    return MeterReading(
+        reading_id=name, meter_id="m", energy_j=Decimal(joules), supersedes=supersedes, **times
+    )
+
+
+def counting(folder):
+    rows, findings = Ledger(folder).rows(READINGS)
+    return [r.reading_id for r in rows], [(f.code, f.severity) for f in findings]
+
+
+@pytest.mark.parametrize(
+    ("rows", "left", "said"),
+    [
+        ([reading("a", "a"), reading("b")], ["a", "b"], [("CL508", "error")]),
+        ([reading("a", "b"), reading("b", "a")], ["b"], [("CL508", "error")]),
+        ([reading("a", "b"), reading("b", "a"), reading("c", "b")], ["c"], []),
+        ([reading("a", "a"), reading("b", "a")], ["b"], []),
+        ([reading("a"), reading("b", "a"), reading("c", "a")], ["c"], [("CL507", "warning")]),
+        (
+            [reading("a"), reading("b", "a"), reading("c", "b"), reading("d", "a")],
+            ["d"],
+            [("CL507", "warning")],
+        ),
+        ([reading("a", hours=(0, 2)), reading("b", "a"), reading("c", "a", (1, 2))], ["b", "c"], []),
+        ([reading("a"), reading("b", "a"), reading("c", "b"), reading("d", "gone")], ["c", "d"], []),
+    ],
+)
+def test_no_reading_vanishes_and_none_counts_twice_however_they_correct_each_other(
+    tmp_path, rows, left, said
+):
+    add(tmp_path, READINGS, rows)
+    assert counting(tmp_path) == (left, said)
+    assert [(f.code, f.severity) for f in verify(tmp_path, now_us=0).findings] == said
+    # Nothing that is returned says that it is corrected by itself.
+    assert not [r for r in Ledger(tmp_path).rows(READINGS)[0] if r.supersedes == r.reading_id]
+
+
+@given(targets=st.lists(st.none() | st.integers(0, 7), min_size=1, max_size=8))
+def test_of_each_family_of_one_hour_one_reading_counts(targets):
+    names = [str(i) for i in range(len(targets))]
+    rows = {n: reading(n, None if t is None else str(t)) for n, t in zip(names, targets, strict=True)}
+    links = [(n, r.supersedes) for n, r in rows.items() if r.supersedes in rows]
+    family = {n: n for n in names}
+    for newer, older in links:
+        family = {n: family[older] if f == family[newer] else f for n, f in family.items()}
+    gone, _ = corrected_rows(rows, "reading_id")
+    assert sorted(family[n] for n in names if n not in gone) == sorted(set(family.values()))

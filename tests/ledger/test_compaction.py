@@ -10,7 +10,7 @@ import pytest
 from carbonlens.domain.identity import sha256_hex, uuid7
 from carbonlens.domain.run import Conditions, HourEnergy, Origin, Reading, Run
 from carbonlens.errors import RecordError
-from carbonlens.ledger import atomic, compaction, layout, parquet
+from carbonlens.ledger import atomic, compaction, layout, parquet, verify_files
 from carbonlens.ledger.store import Ledger
 from carbonlens.ledger.verify import verify
 from tests.ledger.test_store import make_run
@@ -167,6 +167,21 @@ def test_what_writers_left_behind_is_cleared_a_day_later(tmp_path):
     compaction.compact(tmp_path, before="202612")
     assert (old.exists(), fresh.exists()) == (False, True)
     assert (tmp_path / ".gitignore").exists()
+
+
+@pytest.mark.parametrize("place", sorted(verify_files._PLACES))
+def test_verify_calls_nothing_half_done_that_compaction_leaves(tmp_path, place):
+    """Each kind of file is written under a temporary name, and so is the ledger's own."""
+    fill(tmp_path, runs_over(5, 2))
+    folder = tmp_path / place / ("20260901" if place == "samples" else "202609")
+    folder = folder if place in verify_files._NESTED else folder.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in (folder / f".a.json.{'0f' * 8}.tmp", tmp_path / f"..gitignore.{'0f' * 8}.tmp"):
+        left.write_text("{")
+        os.utime(left, (1, 1))
+    assert len(verify(tmp_path, now_us=NOW_US).findings) == 2
+    compaction.compact(tmp_path, before="202612")
+    assert verify(tmp_path, now_us=NOW_US).findings == ()
 
 
 def test_what_is_the_users_own_stays(tmp_path):

@@ -78,6 +78,29 @@ def test_a_negative_record_of_an_older_version_is_never_lost(tmp_path, name):
     assert verify(ledger=tmp_path).sound
 
 
+@pytest.mark.parametrize("name", NEGATIVE)
+@pytest.mark.parametrize("form", ["json", "month"])
+def test_a_negative_figure_is_said_in_every_form_until_it_is_corrected(tmp_path, name, form):
+    def said():
+        with Ledger(tmp_path).query() as view, Ledger(tmp_path).query("2026-05") as month:
+            every = (view.findings, month.findings, list_runs(ledger=tmp_path).findings)
+        newest = Ledger(tmp_path).latest(5).findings
+        return [[(f.code, f.subject) for f in findings] for findings in (*every, newest)]
+
+    as_before(tmp_path, negative(name))
+    Ledger(tmp_path).append(run_at(1))
+    if form == "month":
+        compact(ledger=tmp_path, months=[MONTH])
+    assert said() == [[("CL529", id_at(0))]] * 4
+    right = msgspec.to_builtins(run_at(0))
+    supersede(
+        id_at(0), {k: right[k] for k in ("units", "duration_s", "energy", "energy_by_hour")}, ledger=tmp_path
+    )
+    assert said() == [[]] * 4
+    compact(ledger=tmp_path, months=[MONTH])
+    assert said() == [[]] * 4
+
+
 def test_redaction_removes_retired_files_whatever_their_clock(tmp_path):
     for minute in range(2):
         Ledger(tmp_path).append(run_at(minute, tags={"owner": "SECRET"}))

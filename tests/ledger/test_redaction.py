@@ -1,5 +1,6 @@
 """Redacted content is gone from every file; its hash stays, and so do the figures."""
 
+from contextlib import suppress
 from decimal import Decimal
 
 import msgspec
@@ -8,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carbonlens.app.ledger_care import compact, redact, tag
-from carbonlens.domain.run import Origin
+from carbonlens.app.runs import list_runs
+from carbonlens.domain.phase import Phase
+from carbonlens.domain.run import Origin, Reading
 from carbonlens.errors import SelectionError, UsageError
 from carbonlens.ledger import redaction
 from carbonlens.ledger.atomic import write_atomically
@@ -133,6 +136,40 @@ def test_redacted_energy_is_unknown_not_zero(tmp_path):
         redact("secret-run", ["energy"], why="w", ledger=tmp_path)
 
 
+@pytest.mark.parametrize("form", ["json", "month"])
+def test_with_the_energy_goes_that_of_phases(tmp_path, form):
+    phase = Phase(
+        name="warm-up", entries=2, duration_s=1.0, energy_j=Decimal("0.777"), grade="D", u_random_j=0.1
+    )
+    Ledger(tmp_path).append(make_run(phases=(phase,)))
+    if form == "month":
+        compact(ledger=tmp_path)
+    redact("r1", ["energy"], why="w", ledger=tmp_path)
+    (run,) = Ledger(tmp_path).view().runs
+    assert [(p.name, p.duration_s, p.energy_j, p.energy.state) for p in run.phases] == [
+        ("warm-up", 1.0, None, "unknown")
+    ]
+    assert run.total_energy.value is None
+    assert verify(tmp_path, now_us=NOW_US).sound
+    with pytest.raises(SelectionError):
+        redact("r1", ["energy"], why="w", ledger=tmp_path)
+
+
+def test_a_tombstone_of_an_older_version_gives_what_it_gave(tmp_path):
+    """Its hash is that of a record with the energy of phases, which a further redaction takes out."""
+    phase = Phase(name="warm-up", entries=2, duration_s=1.0, energy_j=Decimal("0.777"))
+    run = make_run(phases=(phase,))
+    stored = Stored(run=run, text=msgspec.json.encode(run), file="f")
+    stone = redaction.entomb(stored, ["energy"], by="b", when_us=0, why="w")
+    older = msgspec.structs.replace(stone, schema_version=2)
+    (left,) = redaction.applied([stored], {stored.sha256: older})
+    assert left.run.total_energy.value is None
+    assert left.run.phases == (phase,)
+    again = redaction.entomb(left, ["energy"], by="b", when_us=0, why="w")
+    (whole,) = redaction.applied([stored], {stored.sha256: older, left.sha256: again})
+    assert whole.run.phases[0].energy_j is None
+
+
 def test_a_second_redaction_of_another_field_goes_on_from_the_first(tmp_path):
     Ledger(tmp_path).append(secret_run())
     for field in FIELDS:
@@ -146,7 +183,8 @@ def test_a_second_redaction_of_another_field_goes_on_from_the_first(tmp_path):
     "field",
     [
         *("run_id", "study", "start_us", "origin", "origin.imported_us", "host_id"),
-        *("energy.energy_j", "cost.amount"),
+        *("energy.energy_j", "cost.amount", "supersedes_study", "supersedes_also"),
+        *("energy.devices", "energy.component", "energy.own_share", "energy.divided", "beside.boundary"),
     ],
 )
 def test_what_tells_records_apart_or_carries_figures_in_part_cannot_be_taken_out(tmp_path, field):
@@ -189,3 +227,68 @@ def test_what_was_said_of_a_run_is_taken_out_whole_or_not_at_all(tmp_path, field
     tag("secret-run", {"a": "b"}, ledger=tmp_path)
     with pytest.raises(UsageError, match="keeps its code"):
         redact("secret-run", [field], why="w", ledger=tmp_path)
+
+
+def test_no_redaction_has_two_runs_billed_one_device_twice(tmp_path):
+    """What tells that they share it stays, whichever fields a reading has."""
+    start = 1_790_000_000_000_000
+    for i in range(2):
+        run = make_run(f"run-{i}", start_us=start, end_us=start + 10_000_000, host_id="h", duration_s=10.0)
+        shared = msgspec.structs.replace(run.energy[0], component="gpu", devices=("GPU-1",))
+        Ledger(tmp_path).append(msgspec.structs.replace(run, energy=(shared,)))
+    before = list_runs(ledger=tmp_path).totals
+    for field in msgspec.structs.fields(Reading):
+        with suppress(UsageError, SelectionError):
+            redact("run-0", [f"energy.{field.name}"], why="w", ledger=tmp_path)
+    after = list_runs(ledger=tmp_path)
+    assert after.totals == before
+    assert after.billed[0].energy[0].method.startswith(redaction.PLACEHOLDER)
+
+
+@pytest.mark.parametrize(
+    ("fields", "version", "code"),
+    [
+        (["tags.owner"], 99, "CL502"),
+        (["run_id"], 2, "CL501"),
+        (["job_id"], 1, "CL501"),
+        (["start_us.x"], 2, "CL501"),
+        (["energy.energy_j"], 2, None),
+        ([], 2, None),
+    ],
+)
+@pytest.mark.parametrize("form", ["json", "month"])
+def test_a_tombstone_that_is_none_of_ours_stops_nobody_from_reading(tmp_path, fields, version, code, form):
+    Ledger(tmp_path).append(secret_run("a", job_id="j"))
+    Ledger(tmp_path).append(make_run("b"))
+    if form == "month":
+        compact(ledger=tmp_path)
+    (stored,) = [r for r in Ledger(tmp_path).holdings().records if r.run.run_id == "a"]
+    stone = redaction.Tombstone(
+        run_id="a",
+        fields=tuple(fields),
+        by="x",
+        when_us=1,
+        why="w",
+        original_sha256=stored.sha256,
+        schema_version=version,
+    )
+    file = tmp_path / "redactions" / stone.file_name
+    file.parent.mkdir()
+    file.write_bytes(msgspec.json.encode(stone))
+    listing = list_runs(ledger=tmp_path)
+    assert sorted(r.run_id for r in listing.runs) == ["a", "b"]
+    with Ledger(tmp_path).query() as view:
+        said = [*listing.findings, *view.findings]
+    found = {(f.code, f.file) for f in said if f.severity == "error"}
+    assert found == (set() if code is None else {(code, str(file))})
+    assert not verify(tmp_path, now_us=NOW_US).sound
+    compact(ledger=tmp_path)
+    assert energy(tmp_path) == 3
+
+
+@pytest.mark.parametrize("name", ["owner", "app.kubernetes.io/owner", "a..b", ".", "ä b"])
+def test_a_tag_of_any_name_can_be_taken_out(tmp_path, name):
+    Ledger(tmp_path).append(make_run(tags={name: PLANTED, "team": "v"}))
+    redact("r1", [f"tags.{name}"], why="w", ledger=tmp_path)
+    assert holding(tmp_path) == []
+    assert [dict(r.tags) for r in Ledger(tmp_path).view().runs] == [{"team": "v"}]

@@ -7,10 +7,10 @@ from decimal import Decimal
 import msgspec
 import pytest
 
-from carbonlens.app.ledger_care import redact, supersede
+from carbonlens.app.ledger_care import compact, redact, supersede, verify
 from carbonlens.domain.finding import Finding
 from carbonlens.errors import RecordError, UsageError
-from carbonlens.ledger import redacting
+from carbonlens.ledger import compaction, redacting, retiring
 from carbonlens.ledger.store import Ledger
 from tests.ledger.test_store import make_run
 
@@ -131,3 +131,29 @@ def test_what_cannot_be_taken_out_is_refused(folder, field):
     with pytest.raises(UsageError):
         redact("abcd-3", [field], why="w", ledger=folder)
     assert not list(folder.glob("redactions/*"))
+
+
+@pytest.mark.parametrize("folded_before", [False, True])
+def test_a_compaction_that_knew_of_no_redaction_brings_nothing_back(folder, monkeypatch, folded_before):
+    """It read the records before, and writes its file while the redaction goes on."""
+    if folded_before:
+        compact(ledger=folder)
+        Ledger(folder).append(make_run("third"))
+    records = Ledger(folder).holdings().records
+    carry_out = redacting._carry_out
+
+    def carry_out_late(*given):
+        monkeypatch.setattr(redacting, "_carry_out", carry_out)
+        file = compaction.write_month(folder, "202311", records, {})
+        retiring.retire(set(file.parent.glob("*.parquet")) - {file}, file)
+        return carry_out(*given)
+
+    monkeypatch.setattr(redacting, "_carry_out", carry_out_late)
+    assert take_out(folder).remaining == ()
+    held = Ledger(folder).holdings()
+    assert (held.unredacted, held.findings) == ((), ())
+    assert sorted((r.run.run_id, *r.run.tags.values()) for r in held.records)[:2] == [
+        ("abcd-1",),
+        ("other", "nobody"),
+    ]
+    assert verify(ledger=folder).sound

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carbonlens.errors import RecordError
-from carbonlens.ledger import compaction, parquet, samples
+from carbonlens.ledger import compaction, layout, parquet, samples
 from carbonlens.ledger.store import Ledger
 from carbonlens.ledger.verify import verify
 from tests.ledger.test_store import make_run
@@ -261,3 +261,50 @@ def test_a_torn_file_keeps_no_other_day_or_file_from_being_merged(tmp_path, cont
     energies, _ = samples.energy(tmp_path)
     assert {(e.run_id, e.device): e for e in energies} == expected
     assert torn.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [(NOON, float("nan")), (NOON, float("inf")), (NOON, -0.5), (NOON, 3e6), (10**30, 1.0), (-(10**18), 1.0)],
+)
+def test_an_impossible_sample_is_refused_and_nothing_is_written(tmp_path, sample):
+    with pytest.raises(RecordError, match="impossible"):
+        Ledger(tmp_path).add_samples("r", {"cpu": regular(3), "gpu": [sample]})
+    assert found(tmp_path) == {}
+
+
+@pytest.mark.parametrize("moment", range(8))
+def test_a_day_that_another_host_merges_meanwhile_is_counted_whole(tmp_path, monkeypatch, moment):
+    """The merging happens before the n-th time that a folder is listed."""
+    for run in ("a", "b", "c"):
+        samples.write(tmp_path, run, {"gpu": regular(20)})
+    before = found(tmp_path)
+    (day,) = samples.days(tmp_path)
+    listed = layout.files_in
+    calls = iter(range(1000))
+
+    def listed_late(folder, suffix):
+        if next(calls) == moment:
+            monkeypatch.setattr(layout, "files_in", listed)
+            samples.merge(tmp_path, day)
+        return listed(folder, suffix)
+
+    monkeypatch.setattr(layout, "files_in", listed_late)
+    assert found(tmp_path) == before
+
+
+def test_a_file_that_goes_away_after_it_was_listed_is_no_loss(tmp_path, monkeypatch):
+    for run in ("a", "b"):
+        samples.write(tmp_path, run, {"gpu": regular(20)})
+    before = found(tmp_path)
+    (day,) = samples.days(tmp_path)
+    counted = samples.counting
+
+    def counted_early(folder):
+        monkeypatch.setattr(samples, "counting", counted)
+        files = counted(folder)
+        samples.merge(tmp_path, day)
+        return files
+
+    monkeypatch.setattr(samples, "counting", counted_early)
+    assert found(tmp_path) == before

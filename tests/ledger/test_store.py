@@ -166,3 +166,23 @@ def test_a_record_that_was_folded_is_saved_already_and_another_of_its_id_is_refu
         ledger.append(msgspec.structs.replace(run, step="other"))
     ledger.append(msgspec.structs.replace(run, run_id="r2"))
     assert [r.run_id for r in ledger.view().runs] == ["r", "r2"]
+
+
+@given(
+    run_id=st.text(max_size=12)
+    | st.sampled_from([".x", "../../x", "a/b", "", "x" * 300, "é" * 120, "a.json"])
+)
+def test_any_id_is_read_back_or_refused_and_nothing_is_written_elsewhere(tmp_path_factory, run_id):
+    place = tmp_path_factory.mktemp("place")
+    ledger = Ledger(place / "a" / "b" / "ledger")
+    try:
+        ledger.append(make_run(run_id))
+    except RecordError:
+        kept = ()
+    else:
+        kept = (run_id,)
+    assert tuple(r.run_id for r in ledger.view().runs) == kept
+    folder = ledger.path / "runs" / "202311"
+    assert {f.parent for f in place.rglob("*.json")} <= {folder}
+    # A letter is a name, and so is what an older version made.
+    assert kept or not (run_id.isalnum() and len(run_id.encode()) <= 100)

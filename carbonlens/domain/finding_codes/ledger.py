@@ -19,7 +19,7 @@ LEDGER: Final = (
         code="CL502",
         severity="error",
         title="Record of a newer version",
-        meaning="It is left out.",
+        meaning="It is left out; a tombstone is not carried out.",
         mend="upgrade carbonlens",
         example="columns have version 4, newer than 3; the batch is left out",
     ),
@@ -57,9 +57,10 @@ LEDGER: Final = (
     ),
     FindingCode(
         code="CL507",
-        severity="error",
+        severity="error or warning",
         title="Corrected twice",
-        meaning="Only the latest correction counts.",
+        meaning="Only the latest correction counts; a warning of meter readings and bills, of which "
+        "two may correct one for times of their own.",
         mend="settle it by one more correction",
         example="one run was corrected twice (r1, r2); only the latest counts, r2",
     ),
