@@ -152,6 +152,6 @@ def _clash(reading: MeterReading, file: Path) -> Finding:
         message=f"reading {reading.reading_id!r} is in the ledger with other content; not imported",
         file=str(file),
         line=None if reading.origin is None else reading.origin.source_line,
-        mend="give the correction an id of its own, and supersedes with the id that it corrects",
+        mend="give the correction a reading_id of its own, and this one's in the column supersedes",
         subject=reading.reading_id,
     )

@@ -20,17 +20,52 @@ def import_command(
     paths: Annotated[list[Path], typer.Argument(metavar="FILE|DIR...", help="What to read.")],
     tag: TagOption = None,
     site: Annotated[str | None, typer.Option("--site", help="Site of runs that state none.")] = None,
+    tz: Annotated[
+        str | None, typer.Option("--tz", metavar="ZONE", help="Zone of local times, e.g. Europe/Paris.")
+    ] = None,
+    boundary: Annotated[
+        str | None,
+        typer.Option(
+            "--boundary", help="What energies include, if a file does not say: device, it, facility."
+        ),
+    ] = None,
+    map_file: Annotated[
+        Path | None,
+        typer.Option("--map", metavar="MAP.toml", help="Paths and projects to team, site, zone; columns."),
+    ] = None,
+    interval: Annotated[
+        float | None, typer.Option("--interval", metavar="S", help="Seconds between samples without times.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option("--start", metavar="TIME", help="When a log of relative times began.")
+    ] = None,
+    voltage: Annotated[
+        float | None, typer.Option("--voltage", metavar="V", help="Volts, for logs of current alone.")
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 3 if anything was repaired, dropped or unclear.")
     ] = False,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Import run tables, bills and meter readings (CSV); each content counts once."""
+    """Import other tools' runs and meters' logs, run tables, bills; each content counts once."""
     from carbonlens.app.importing import import_files
+    from carbonlens.app.importing_placing import Said, placing_of
     from carbonlens.cli import import_view
+    from carbonlens.cli.progress_bar import ProgressBar
 
-    result = import_files(paths, ledger=ledger, tags=parse_tags(tag), site=site)
+    said = Said(
+        tags=parse_tags(tag),
+        site=site,
+        tz=tz,
+        boundary=boundary,
+        voltage_v=voltage,
+        interval_s=interval,
+        start=start,
+        map_file=map_file,
+    )
+    with ProgressBar("import", "file") as bar:
+        result = import_files(paths, ledger=ledger, placing=placing_of(said), progress=bar.show)
     if json:
         import_view.print_as_json(result)
     else:

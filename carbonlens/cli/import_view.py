@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 import msgspec
 
-from carbonlens.app.importing import FileResult, ImportResult, Totals
 from carbonlens.app.importing_charges import CostTotals
+from carbonlens.app.importing_totals import FileResult, ImportResult, Totals
 from carbonlens.cli import output
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
@@ -16,6 +17,7 @@ from carbonlens.domain.units import J_PER_KWH
 from carbonlens.reporting import format as fmt
 
 _MOST_FILES = 8
+_MOST_REFUSED = 20
 
 
 def print_as_json(result: ImportResult) -> None:
@@ -25,43 +27,126 @@ def print_as_json(result: ImportResult) -> None:
             "schema": "carbonlens/import/1",
             "ledger": result.ledger,
             "totals": _totals_json(result.totals),
-            "files": [
-                {
-                    "path": f.path,
-                    "format": f.format,
-                    "status": f.status,
-                    "totals": _totals_json(f.totals),
-                    "findings": f.findings,
-                }
-                for f in result.files
-            ],
+            "files": [_file_json(f) for f in result.files],
         }
     )
 
 
 def print_as_text(result: ImportResult) -> None:
-    """Print at most about ten lines: what was saved, then what to look at."""
-    if len(result.files) > 1:
-        rows = [_row(f) for f in result.files[:_MOST_FILES]]
-        for line in output.table(["file", "status", "runs", "energy"], rows, left=2):
-            output.say(line)
-        if len(result.files) > _MOST_FILES:
-            output.say(f"... and {counted(len(result.files) - _MOST_FILES, 'more file')} (--json lists all)")
+    """Print what was saved, then what to look at: a line a file, or of many files one a format."""
+    if 1 < len(result.files) <= _MOST_FILES:
+        rows = [_row(f) for f in result.files]
+        lines = output.table(["file", "status", "runs", "energy", "reported", "findings"], rows, left=2)
+    else:
+        lines = _by_format(result) if len(result.files) > 1 else []
+    for line in lines:
+        output.say(line)
+    if len(result.files) > _MOST_FILES:
+        _print_refused(result)
     output.say(_summary(result))
     for line in cost_lines(result.totals.cost or {}):
         output.say(line)
     for currency, amount in (result.totals.cost_stated or {}).items():
         output.say(f"{currency}: stated by runs {_money(amount)}")
-    output.print_findings([finding for f in result.files for finding in f.findings])
+    listed = len(result.files) > _MOST_FILES
+    findings = [x for f in result.files if not (listed and f.status == "refused") for x in f.findings]
+    output.print_findings(findings)
 
 
 def _row(file: FileResult) -> list[str]:
     totals = file.totals
+    name, noted = output.clip(file.path, 40), str(_noted([file]))
     if totals.readings:
-        return [output.clip(file.path, 40), file.status, counted(totals.readings, "reading"), "-"]
+        return [name, file.status, counted(totals.readings, "reading"), "-", "-", noted]
     if totals.charges:
-        return [output.clip(file.path, 40), file.status, counted(totals.charges, "charge"), _billed(totals)]
-    return [output.clip(file.path, 40), file.status, str(totals.runs), _energy(totals)]
+        return [name, file.status, counted(totals.charges, "charge"), _billed(totals), "-", noted]
+    if totals.profile is not None:
+        return [name, file.status, "profile", "-", "-", noted]
+    return [name, file.status, str(totals.runs), _energy(totals), _reported(totals), noted]
+
+
+def _by_format(result: ImportResult) -> list[str]:
+    """Return a table with a line a format, and the sums over all."""
+    groups: dict[str, list[FileResult]] = {}
+    for file in result.files:
+        key = "refused" if file.status == "refused" else file.format or "refused"
+        groups.setdefault(key, []).append(file)
+    rows = [_format_row(name, files) for name, files in sorted(groups.items()) if name != "refused"]
+    if "refused" in groups:
+        rows.append(["(refused)", str(len(groups["refused"])), "-", "-", "-", str(_noted(groups["refused"]))])
+    whole = result.totals
+    noted = str(_noted(result.files))
+    rows.append(
+        [
+            "all",
+            str(len(result.files)),
+            str(whole.runs),
+            _kwh(whole),
+            _number(whole.emissions_reported_kg),
+            noted,
+        ]
+    )
+    return output.table(["format", "files", "runs", "kWh", "reported kg", "findings"], rows)
+
+
+def _format_row(name: str, files: Sequence[FileResult]) -> list[str]:
+    runs = sum(f.totals.runs for f in files)
+    with_runs = [f.totals for f in files if f.totals.runs]
+    known = [t.energy_known_kwh for t in with_runs if t.energy_known_kwh is not None]
+    whole = all(t.energy_kwh is not None for t in with_runs)
+    kg = [t.emissions_reported_kg for t in with_runs if t.emissions_reported_kg is not None]
+    energy = ("" if whole else "at least ") + _number(math.fsum(known)) if known else "-"
+    return [
+        name,
+        str(len(files)),
+        str(runs),
+        energy,
+        _number(math.fsum(kg)) if kg else "-",
+        str(_noted(files)),
+    ]
+
+
+def _print_refused(result: ImportResult) -> None:
+    """Name the files that were refused, and why."""
+    refused = [f for f in result.files if f.status == "refused"]
+    for file in refused[:_MOST_REFUSED]:
+        why = next((x.message for x in file.findings if x.severity == "error"), "nothing of it can be used")
+        why = "is of no known format" if why.startswith("is of no known format") else why
+        output.say(f"refused {output.clip(f'{file.path} {why}', output.width() - 8)}")
+    if len(refused) > _MOST_REFUSED:
+        left = counted(len(refused) - _MOST_REFUSED, "more refused file")
+        output.say(f"... and {left} (--json lists all, with the reason)")
+
+
+def _noted(files: Sequence[FileResult]) -> int:
+    return sum(x.severity != "info" for f in files for x in f.findings)
+
+
+def _kwh(totals: Totals) -> str:
+    if totals.energy_kwh is not None:
+        return _number(totals.energy_kwh)
+    return "-" if totals.energy_known_kwh is None else f"at least {_number(totals.energy_known_kwh)}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _reported(totals: Totals) -> str:
+    return "-" if totals.emissions_reported_kg is None else f"{totals.emissions_reported_kg:.4g} kg"
+
+
+def _file_json(file: FileResult) -> dict[str, object]:
+    shape: dict[str, object] = {
+        "path": file.path,
+        "format": file.format,
+        "status": file.status,
+        "totals": _totals_json(file.totals),
+        "findings": file.findings,
+    }
+    if file.part_of is not None:
+        shape["part_of"] = file.part_of
+    return shape
 
 
 def _summary(result: ImportResult) -> str:
@@ -93,6 +178,9 @@ def cost_lines(costs: Mapping[str, CostTotals]) -> list[str]:
 
 
 def _energy(totals: Totals) -> str:
+    if totals.energy_kwh is None and totals.energy_known_kwh is not None:
+        known = fmt.energy(Estimate(value=totals.energy_known_kwh * J_PER_KWH, unit="J")).text
+        return f"at least {known}"
     if totals.energy_kwh is None:
         return "energy unknown" if totals.runs else "-"
     return fmt.energy(Estimate(value=totals.energy_kwh * J_PER_KWH, unit="J")).text
@@ -129,11 +217,13 @@ def money(amount: Decimal | None) -> msgspec.Raw | None:
 
 
 def _totals_json(totals: Totals) -> dict[str, object]:
-    """Return totals; those of bills, readings, and runs that state a cost, only where there are any."""
+    """Return totals; those of bills, readings, traces and such only where there are any."""
     shape = {name: getattr(totals, name) for name in totals.__struct_fields__}
-    for name in ("charges", "readings", "cost", "cost_stated"):
+    for name in ("charges", "readings", "cost", "cost_stated", "samples", "mean_power_w", "profile"):
         if not shape[name]:
             del shape[name]
+    if totals.energy_kwh is not None or totals.energy_known_kwh is None:
+        del shape["energy_known_kwh"]
     if totals.cost is not None:
         shape["cost"] = costs_json(totals.cost)
     if totals.cost_stated is not None:

@@ -180,7 +180,9 @@ class _Reader:
         """Yield the energy of each metered line with what is recorded and what is not."""
         for whole in self._account.sites:
             rests = [x for x in self._account.sites if x.site == whole.site and x.kind == "unattributed"]
-            if whole.kind != "metered" or not rests:
+            # What the statement itself says to be unknown is no row that it forgot.
+            told = all(_counted(x.amounts.get("facility_kwh")) is not None for x in rests)
+            if whole.kind != "metered" or not rests or not told:
                 continue
             own = [x for x in self._account.sites if x.site == whole.site and x.kind == "recorded"]
             parts = tuple(self._part(line, "facility_kwh") for line in (*own, *rests))

@@ -9,7 +9,12 @@ from typing import Final
 
 from carbonlens.domain.units import US_PER_S
 
-_UNKNOWN_WORDS: Final = frozenset({"", "n/a", "na", "nan", "null", "none", "unknown", "-", "[n/a]"})
+UNKNOWN_WORDS: Final = frozenset(
+    {
+        *("", "n/a", "na", "n.a.", "nan", "null", "none", "unknown", "-", "--", "[n/a]", "not available"),
+        *("[not supported]", "not supported", "[unknown error]"),
+    }
+)
 _FIRST_YEAR: Final = 1971
 _LAST_YEAR: Final = 2200
 
@@ -39,7 +44,7 @@ def delimiter_of(line: str) -> str:
 def text_of(row: Row, column: str) -> str | None:
     """Return the cell's text; ``None`` where it is empty or a word for unknown."""
     value = row.get(column, "").strip()
-    return None if value.lower() in _UNKNOWN_WORDS else value
+    return None if value.lower() in UNKNOWN_WORDS else value
 
 
 def stated(row: Row) -> dict[str, str]:
@@ -47,7 +52,7 @@ def stated(row: Row) -> dict[str, str]:
     return {
         name: bare
         for name, value in row.items()
-        if value and (bare := value.strip()).lower() not in _UNKNOWN_WORDS
+        if value and (bare := value.strip()).lower() not in UNKNOWN_WORDS
     }
 
 

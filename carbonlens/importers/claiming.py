@@ -1,74 +1,58 @@
-"""Which importer reads a file: asked of each, by content and never by name."""
+"""Which importer reads which sources: asked of each, by content and never by name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import entry_points
-from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
-from carbonlens.domain.charge import Charge
-from carbonlens.domain.finding import Finding
-from carbonlens.domain.run import Run
+from carbonlens.importers.contract import Group, Importer
+from carbonlens.importers.sources import Source
 
 GROUP: Final = "carbonlens.importers"
-HEAD_BYTES: Final = 65536
+"""Entry points, each of an ``IMPORTER``."""
 
 
-class Extract(msgspec.Struct, frozen=True, kw_only=True):
-    """What one source gave.
+class Claim(msgspec.Struct, frozen=True):
+    """A group and who reads it."""
 
-    Attributes:
-        runs: Canonical records, in the order of the source.
-        rows: Rows the source holds.
-        rows_rejected: Rows that gave no record, each with a Finding.
-        rows_repeated: Rows that repeat another exactly, counted once.
-        energy_j: Sum of the energies the source states; ``None`` when a run
-            has none, since a partial sum is not a total.
-        charges: Lines of a bill, each once.
+    importer: Importer
+    group: Group
+
+
+def importers() -> list[Importer]:
+    """Return all installed importers: the specific ones first, then by name."""
+    found: list[Importer] = [entry.load() for entry in entry_points(group=GROUP)]
+    return sorted(found, key=lambda i: (i.rank, i.name))
+
+
+def claims(sources: Sequence[Source], candidates: Iterable[Importer]) -> tuple[list[Claim], list[Source]]:
+    """Return who reads what, in the order of the sources, and the sources that nobody reads.
+
+    Args:
+        sources: Sources without a fault.
+        candidates: Importers, in the order in which they are asked.
     """
-
-    runs: tuple[Run, ...] = ()
-    rows: int
-    rows_rejected: int
-    rows_repeated: int = 0
-    energy_j: Decimal | None = None
-    charges: tuple[Charge, ...] = ()
-    findings: tuple[Finding, ...] = ()
-
-
-class Importer(Protocol):
-    """Reads one format.
-
-    Attributes:
-        name: Format name as printed.
-        version: Raised when the same content gives other records.
-    """
-
-    name: str
-    version: int
-
-    def claim(self, head: bytes) -> bool:
-        """Say whether the content, given its first 64 KiB, is of this format."""
-        ...
-
-    def read(self, path: Path) -> Extract:
-        """Read the whole source.
-
-        Raises:
-            InputFileError: If it cannot be read at all.
-        """
-        ...
+    left = list(sources)
+    found: list[Claim] = []
+    for importer in candidates:
+        if not left:
+            break
+        taken: set[int] = set()
+        for group in importer.claim(left):
+            ids = {id(s) for s in group.sources}
+            if ids & taken:
+                continue  # it already has one of them in another group
+            taken |= ids
+            found.append(Claim(importer, group))
+        left = [s for s in left if id(s) not in taken]
+    place = {id(s): i for i, s in enumerate(sources)}
+    found.sort(key=lambda c: place[id(c.group.main)])
+    return found, left
 
 
-def importers() -> Sequence[Importer]:
-    """Return all installed importers, in the order of their names."""
-    return [entry.load()() for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name)]
-
-
-def claim(head: bytes, candidates: Sequence[Importer]) -> Importer | None:
-    """Return the first importer that claims the content."""
-    return next((i for i in candidates if i.claim(head)), None)
+def each(sources: Sequence[Source], is_mine: Callable[[Source], bool]) -> list[Group]:
+    """Return a group for each source that a test says is one: the claim of most formats."""
+    return [Group((source,)) for source in sources if is_mine(source)]

@@ -8,13 +8,9 @@ in one file or in two that overlap, counts once.
 from __future__ import annotations
 
 import csv
-import gzip
-import io
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from pathlib import Path
-from typing import Any, Final, TextIO, get_args
+from typing import Any, Final, get_args
 
 import msgspec
 
@@ -25,10 +21,11 @@ from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import Origin
 from carbonlens.errors import InputFileError
 from carbonlens.importers import focus_cells as cells
-from carbonlens.importers.cells import Row, RowError, decode, delimiter_of, stated, with_decimal_point
-from carbonlens.importers.claiming import HEAD_BYTES, Extract
+from carbonlens.importers.cells import Row, RowError, delimiter_of, stated, with_decimal_point
+from carbonlens.importers.claiming import each
+from carbonlens.importers.contract import USUAL, ChargeRecord, Facts, Group, Item, Kind, Options, Tally
+from carbonlens.importers.sources import Source
 
-_GZIP: Final = b"\x1f\x8b"
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _SIGNS: Final = frozenset({*cells.COSTS, *cells.ESSENTIAL, "BillingPeriodStart", "ChargeCategory"})
 _ENOUGH_SIGNS: Final = 4
@@ -43,38 +40,55 @@ class FocusImporter:
 
     name = "focus"
     version = 1
+    kind: Kind = "bill"
+    rank = USUAL
+    facts = Facts(
+        title="FOCUS cost and usage (CSV)",
+        reads="versions 1.0 to 1.4, plain or gzipped",
+        units="money in the billing currency; consumed quantities in the unit of their own column",
+        grade="none: a bill states no energy, unless it bills energy by the kWh",
+        traps=(
+            "billed and effective cost are two bases and are never added",
+            "a line that repeats another in every cell counts once",
+            "a cost that is null is unknown, not zero",
+        ),
+        tested_on=("examples of the specification, and bills of the four large clouds in its form",),
+    )
 
-    def claim(self, head: bytes) -> bool:
-        """Claim a table whose header names costs and charge periods as FOCUS does."""
-        try:
-            plain = zlib.decompressobj(31).decompress(head, HEAD_BYTES) if head.startswith(_GZIP) else head
-            text = decode(plain, whole=False)
-            first = next((line for line in text.splitlines() if line.strip()), "")
-            names = set(_header(next(csv.reader([first], delimiter=delimiter_of(first)), [])))
-        except (UnicodeDecodeError, zlib.error, csv.Error):
-            return False
-        return bool(names & {"BilledCost", "EffectiveCost"}) and len(names & _SIGNS) >= _ENOUGH_SIGNS
+    def claim(self, sources: Sequence[Source]) -> list[Group]:
+        """Claim tables whose header names costs and charge periods as FOCUS does."""
+        return each(sources, is_bill)
 
-    def read(self, path: Path) -> Extract:
-        """Read the bill; each line that is no charge becomes a Finding with its number.
+    def read(self, group: Group, options: Options) -> Iterator[Item]:  # noqa: ARG002  # nothing is unsaid in it
+        """Yield the charges; each line that is none becomes a Finding with its number.
 
         Raises:
             InputFileError: If the file cannot be read, or lacks a column that no charge can do without.
         """
+        source = group.main
+        bill = _Bill(source.name, source.sha256)
         try:
-            content = path.read_bytes()
-            bill = _Bill(path.name, sha256_hex(content))
-            with _text(content) as text:
-                _read_into(bill, text, path)
-        except (OSError, EOFError, zlib.error, UnicodeError) as error:
-            raise InputFileError(
-                f"cannot be read ({error})", where=str(path), mend="give a whole UTF-8 CSV, or one gzipped"
-            ) from error
+            _read_into(bill, source.csv_lines(), source.shown)
         except csv.Error as error:
             raise InputFileError(
-                f"is no CSV table ({error})", where=str(path), mend="check quotes and line ends"
+                f"is no CSV table ({error})", where=source.shown, mend="check quotes and line ends"
             ) from error
-        return bill.extract()
+        yield from bill.items()
+
+
+IMPORTER: Final = FocusImporter()
+
+
+def is_bill(source: Source) -> bool:
+    """Tell whether a source is a bill by the names in its header."""
+    if not source.first_lines:
+        return False
+    first = source.first_lines[0]
+    try:
+        names = set(_header(next(csv.reader([first], delimiter=delimiter_of(first)), [])))
+    except csv.Error:
+        return False
+    return bool(names & {"BilledCost", "EffectiveCost"}) and len(names & _SIGNS) >= _ENOUGH_SIGNS
 
 
 class _Bill:
@@ -128,19 +142,15 @@ class _Bill:
             mend = "export the whole table; what a column would say stays unknown"
             self._find("CL230", "warning", text, 1, mend)
 
-    def extract(self) -> Extract:
-        """Return what the file gave, with a Finding for each kind of gap in its lines."""
+    def items(self) -> Iterator[Item]:
+        """Yield what the file gave, with a Finding for each kind of gap in its lines."""
         for what, lines in self._noted.items():
             code, severity, text, mend = _GAPS[what.partition(":")[0]]
             told = text.format(what=what.partition(":")[2], lines=counted(len(lines), "line"))
             self._find(code, severity, told, lines[0], mend)
-        return Extract(
-            charges=tuple(self.charges.values()),
-            rows=self.rows,
-            rows_rejected=self.rejected,
-            rows_repeated=self.repeated,
-            findings=tuple(self.findings),
-        )
+        yield from (ChargeRecord(charge) for charge in self.charges.values())
+        yield from self.findings
+        yield Tally(rows=self.rows, rejected=self.rejected, repeated=self.repeated)
 
     def _repeat(self, line: int, earlier: Charge) -> None:
         """Leave out a line that says all that an earlier one says."""
@@ -276,12 +286,12 @@ _GAPS: Final[dict[str, tuple[str, Severity, str, str]]] = {
 """Gaps that many lines may have: code, severity, message and mend; told once a kind."""
 
 
-def _read_into(bill: _Bill, text: TextIO, path: Path) -> None:
+def _read_into(bill: _Bill, text: Iterator[str], where: str) -> None:
     first = next((line for line in text if line.strip()), "")
     delimiter = delimiter_of(first)
     reader = csv.reader(chain([first], text), delimiter=delimiter, strict=True)
     header = _header(next(reader, []))
-    _check_header(header, path)
+    _check_header(header, where)
     bill.take_header(header)
     for values in _lines(reader, header):
         if isinstance(values, int):
@@ -312,30 +322,19 @@ def _header(names: list[str]) -> list[str]:
     return [_CANONICAL.get(n.lower(), n) for n in plain]
 
 
-def _check_header(header: list[str], path: Path) -> None:
+def _check_header(header: list[str], where: str) -> None:
     double = sorted({c for c in header if c and header.count(c) > 1})
     if double:
-        raise InputFileError(f"has the column {double[0]!r} twice", where=str(path), mend="keep one of them")
+        raise InputFileError(f"has the column {double[0]!r} twice", where=where, mend="keep one of them")
     lacking = [name for name in cells.ESSENTIAL if name not in header]
     if not any(name in header for name in cells.COSTS):
         lacking.append("any of the four costs")
     if lacking:
         raise InputFileError(
             f"lacks {', '.join(lacking)}: no line of it can be a charge",
-            where=str(path),
+            where=where,
             mend="export these columns too",
         )
-
-
-def _text(content: bytes) -> TextIO:
-    """Return the text of a file, unpacked as it is read."""
-    raw: Any = io.BytesIO(content)
-    if content.startswith(_GZIP):
-        raw = io.BufferedReader(gzip.GzipFile(fileobj=raw))
-        start = raw.peek(2)[:2]
-    else:
-        start = content[:2]
-    return io.TextIOWrapper(raw, encoding="utf-16" if start in _UTF_16 else "utf-8-sig", newline="")
 
 
 def _tags_or_none(text: str) -> dict[str, str] | None:

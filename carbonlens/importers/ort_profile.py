@@ -7,7 +7,7 @@ down. Releases differ: older ones write ``_fence_before`` and ``_fence_after`` e
 some write events in the order of their ends and others of their starts. An operator with
 subgraphs (If, Loop, Scan) holds the time of the nodes in them, which is taken out of it here.
 
-A profile holds no energy: `import` refuses it, `read_profile` reads it.
+A profile holds no energy: ``import`` shows its times, ``read_profile`` gives them whole.
 """
 
 from __future__ import annotations
@@ -15,17 +15,22 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
 import msgspec
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.decoding import convert, json_decoder
 from carbonlens.domain.execution import ProviderTime
 from carbonlens.errors import InputFileError
-from carbonlens.importers.claiming import Extract
+from carbonlens.importers.claiming import each
+from carbonlens.importers.contract import USUAL, Facts, Group, Item, Kind, Options, ProfileRecord, Tally
+from carbonlens.importers.contract import OperatorTime as Times
 from carbonlens.importers.ort_events import Event, EventTable
+from carbonlens.importers.records import finding
+from carbonlens.importers.sources import Source
 
 MOST_BYTES: Final = 2 * 1024**3
 """Largest profile that is read: ONNX Runtime's own limit of a million events is about half of it."""
@@ -142,7 +147,10 @@ def read_profile(path: str | Path, *, warm_up: int = 0, most_bytes: int = MOST_B
                 mend="profile fewer calls, or raise most_bytes",
             )
         with file.open("r", encoding="utf-8", errors="replace") as stream:
-            table = _table(stream, size, file.name)
+            table = _table(_lines(stream), file.name)
+            if table is None:
+                stream.seek(0)
+                table = _whole(_all_of(stream, size, file.name), file.name)
     except OSError as error:
         raise InputFileError(
             f"cannot be read ({error.strerror or error})", where=file.name, mend="check the path"
@@ -163,41 +171,106 @@ def parse_profile(text: str, *, warm_up: int = 0, name: str = "profile") -> Prof
     """
     import io
 
-    return _profile(_table(io.StringIO(text), len(text), name), warm_up, name)
+    return _profile(_table(_lines(io.StringIO(text)), name) or _whole(text, name), warm_up, name)
 
 
 class OrtProfileImporter:
-    """Knows a profile when it sees one, to say that there is no energy in it."""
+    """Shows the times of a profile."""
 
     name = "onnxruntime-profile"
-    version = 1
+    version = 2
+    kind: Kind = "profile"
+    rank = USUAL
+    facts = Facts(
+        title="ONNX Runtime profile (JSON)",
+        reads="what enable_profiling writes; also several sessions in one file, and traceEvents",
+        units="whole microseconds, rounded down",
+        grade="none: it holds times and no energy",
+        traps=(
+            "an operator with subgraphs holds the time of the nodes in them, which is taken out",
+            "ONNX Runtime stops recording at a million events, and does not say so: it is said here",
+            "the first call of a session is in the times: it is slower than those after it",
+        ),
+        tested_on=("profiles that ONNX Runtime wrote here", "other providers: samples written by hand"),
+    )
 
-    def claim(self, head: bytes) -> bool:
-        """Claim a text whose first events are those of ONNX Runtime."""
-        text = head.decode("utf-8", "replace").lstrip("\ufeff \r\n\t")
-        if not text.startswith(("[", "{")):
-            return False
-        events = '"model_loading' in text or '"session_initialization"' in text or '_kernel_time"' in text
-        return events and '"cat"' in text and '"dur"' in text
+    def claim(self, sources: Sequence[Source]) -> list[Group]:
+        """Claim texts whose first events are those of ONNX Runtime."""
+        return each(sources, lambda source: is_profile("\n".join(source.head_lines())))
 
-    def read(self, path: Path) -> Extract:
-        """Refuse it.
+    def read(self, group: Group, options: Options) -> Iterator[Item]:  # noqa: ARG002  # a profile has no options
+        """Yield the profile.
 
         Raises:
-            InputFileError: Always: a profile holds times and no energy.
+            InputFileError: If it is none after all.
         """
-        raise InputFileError(
-            "is a profile of ONNX Runtime, which tells the time of each operator and no energy",
-            where=path.name,
-            mend="read it with carbonlens.importers.ort_profile.read_profile, "
-            "or have TrackedSession(..., profile=True) put it into the run that it belongs to",
-        )
+        source = group.main
+        lines = (part for _, text in source.lines() for part in _parted(f"{text}\n"))
+        table = _table(lines, source.shown)
+        if table is None:
+            table = _whole(_joined(source), source.shown)
+        profile = _profile(table, 0, source.shown)
+        yield _record(profile)
+        if profile.unread:
+            text = f"{counted(profile.unread, 'event')} cannot be read and are left out"
+            yield finding("CL276", "warning", text, source, mend="profile again")
+        if not profile.complete:
+            text = "the profile ends in the middle: events after that are missing"
+            yield finding(
+                "CL277", "warning", text, source, mend="end the session's profiling, or copy it again"
+            )
+        if profile.is_capped:
+            text = f"the profile reached {MOST_EVENTS} events a session: what came later was not recorded"
+            yield finding("CL277", "warning", text, source, mend="profile fewer calls")
+        if profile.sessions > 1:
+            text = f"holds {counted(profile.sessions, 'session')}: times are of all of them"
+            yield finding("CL275", "warning", text, source, mend="give each its own file")
+        yield Tally(rows=profile.events)
 
 
-def _table(stream: IO[str], size: int, name: str) -> EventTable:
+IMPORTER: Final = OrtProfileImporter()
+
+
+def is_profile(head: str) -> bool:
+    """Tell whether text, given its begin, is a profile of ONNX Runtime."""
+    text = head.lstrip("\ufeff \r\n\t")
+    if not text.startswith(("[", "{")):
+        return False
+    events = '"model_loading' in text or '"session_initialization"' in text or '_kernel_time"' in text
+    return events and '"cat"' in text and '"dur"' in text
+
+
+def _record(profile: Profile) -> ProfileRecord:
+    return ProfileRecord(
+        operators=tuple(
+            Times(provider=o.provider, operator=o.operator, calls=o.calls, time_s=o.time_s)
+            for o in profile.operators
+        ),
+        events=profile.events,
+        facts={"sessions": profile.sessions, "inferences": profile.runs, "device_s": profile.device_s},
+    )
+
+
+def _joined(source: Source) -> str:
+    """Return the text of a source that is small enough to be held.
+
+    Raises:
+        InputFileError: If it is too large.
+    """
+    parts, size = [], 0
+    for _, text in source.lines():
+        size += len(text) + 1
+        if size > _WHOLE_BYTES:
+            raise _too_large(size, source.shown)
+        parts.append(text)
+    return "\n".join(parts)
+
+
+def _table(lines: Iterable[str], name: str) -> EventTable | None:
+    """Return the events of a profile of one event a line; ``None`` where it may be another layout."""
     table = EventTable()
     decoder = json_decoder(Event)
-    for line in _lines(stream):
+    for line in lines:
         text = line.strip("[], \r\n\t\ufeff")
         if line.startswith("["):
             table.next_session()
@@ -210,10 +283,9 @@ def _table(stream: IO[str], size: int, name: str) -> EventTable:
         # A torn event can end with a bracket of its own.
         table.is_closed = (is_frame or event is not None) and "]" in line[-4:]
     if table.kernels == 0 and table.sessions == 0:
-        stream.seek(0)
-        table = _whole(stream, size, name)
+        return None
     if not table.sessions:
-        raise InputFileError("is no profile of ONNX Runtime", where=name, mend=_MEND)
+        raise _no_profile(name)
     return table
 
 
@@ -222,12 +294,16 @@ def _lines(stream: IO[str]) -> Iterator[str]:
     while line := stream.readline(_LONGEST_LINE):
         if len(line) == _LONGEST_LINE:
             return
-        # Files of several sessions that were joined without a line break between them.
-        if line.startswith("]["):
-            yield "]"
-            yield line[1:]
-        else:
-            yield line
+        yield from _parted(line)
+
+
+def _parted(line: str) -> Iterator[str]:
+    """Part a line where files of several sessions were joined without a line break between them."""
+    if line.startswith("]["):
+        yield "]"
+        yield line[1:]
+    else:
+        yield line
 
 
 def _event(decoder: msgspec.json.Decoder[Event], text: str) -> Event | None:
@@ -253,23 +329,37 @@ def _of_value(value: object) -> Event | None:
         return None
 
 
-def _whole(stream: IO[str], size: int, name: str) -> EventTable:
-    """Read a profile that another program wrote anew: on one line, indented, or as ``traceEvents``."""
+def _all_of(stream: IO[str], size: int, name: str) -> str:
     if size > _WHOLE_BYTES:
-        raise InputFileError(
-            f"is not written one event a line, and too large to be read otherwise ({size / 1e6:.0f} MB)",
-            where=name,
-            mend=_MEND,
-        )
+        raise _too_large(size, name)
+    return stream.read()
+
+
+def _too_large(size: int, name: str) -> InputFileError:
+    return InputFileError(
+        f"is not written one event a line, and too large to be read otherwise ({size / 1e6:.0f} MB)",
+        where=name,
+        mend=_MEND,
+    )
+
+
+def _no_profile(name: str) -> InputFileError:
+    return InputFileError("is no profile of ONNX Runtime", where=name, mend=_MEND)
+
+
+def _whole(text: str, name: str) -> EventTable:
+    """Read a profile that another program wrote anew: on one line, indented, or as ``traceEvents``."""
     try:
-        value: Any = json.loads(stream.read().lstrip("\ufeff"))
+        value: Any = json.loads(text.lstrip("\ufeff"))
     except (ValueError, RecursionError) as error:
-        raise InputFileError("is no profile of ONNX Runtime", where=name, mend=_MEND) from error
+        raise _no_profile(name) from error
     events = value.get("traceEvents") if isinstance(value, dict) else value
     table = EventTable()
     for event in events if isinstance(events, list) else ():
         table.take(_of_value(event))
     table.is_closed = True
+    if not table.sessions:
+        raise _no_profile(name)
     return table
 
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import Final, Literal, cast, get_args
 
 from carbonlens.domain.direction import known_direction
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.grades import default_relative_sigma
-from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.latency import Latency
 from carbonlens.domain.money import Money
 from carbonlens.domain.run import Origin, Quality, Reading, Run
@@ -26,7 +24,6 @@ from carbonlens.errors import InputFileError
 from carbonlens.importers.cells import (
     Row,
     RowError,
-    decode,
     delimiter_of,
     integer_of,
     number_of,
@@ -35,7 +32,9 @@ from carbonlens.importers.cells import (
     with_decimal_point,
     word_of,
 )
-from carbonlens.importers.claiming import Extract
+from carbonlens.importers.claiming import each
+from carbonlens.importers.contract import SPECIFIC, Facts, Group, Item, Kind, Options, RunRecord, Tally
+from carbonlens.importers.sources import Source, first_names
 
 _REQUIRED: Final = ("run_id", "study", "energy_j", "units")
 _ALIASES: Final = {"factors": "on"}
@@ -70,47 +69,58 @@ class RunTableImporter:
 
     name = "run-table"
     version = 1
+    kind: Kind = "runs"
+    rank = SPECIFIC
+    facts = Facts(
+        title="The plain run table (CSV)",
+        reads="a CSV that anyone can type: run_id, study, energy_j, units, and step or on",
+        units="as the columns' names say: joules, seconds, milliseconds",
+        grade="the table's own energy_grade; unknown width without one",
+        traps=(
+            "a run_id that stands twice with other content is left out",
+            "an energy finer than a microjoule is left out: let a run do more units",
+        ),
+        tested_on=("tables typed here, and by property tests",),
+    )
 
-    def claim(self, head: bytes) -> bool:
-        """Claim a text whose first line names the required columns."""
-        try:
-            text = decode(head, whole=False)
-        except UnicodeDecodeError:
-            return False
-        first = next((line for line in text.splitlines() if line.strip()), "")
-        names = set(_names(first.split(delimiter_of(first))))
-        return names.issuperset(_REQUIRED) and bool(names & {"step", "on"})
+    def claim(self, sources: Sequence[Source]) -> list[Group]:
+        """Claim texts whose first line names the required columns."""
+        return each(sources, is_run_table)
 
-    def read(self, path: Path) -> Extract:
-        """Read the table; each bad row becomes a Finding with its line.
+    def read(self, group: Group, options: Options) -> Iterator[Item]:  # noqa: ARG002  # the table says it all
+        """Yield the runs; each bad row becomes a Finding with its line.
 
         Raises:
             InputFileError: If the file cannot be read, or its header has changed.
         """
+        source = group.main
+        text = source.text()
+        table = _Source(source.name, source.sha256)
         try:
-            content = path.read_bytes()
-            text = decode(content, whole=True)
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputFileError(
-                f"cannot be read ({error})", where=str(path), mend="give a readable UTF-8 or UTF-16 file"
-            ) from error
-        source = _Source(path, sha256_hex(content))
-        try:
-            source.take_header(_header(text), path)
+            table.take_header(_header(text), source.shown)
             for line, row in _rows(text):
-                source.take(line, row)
+                table.take(line, row)
         except csv.Error as error:
             raise InputFileError(
-                f"is no CSV table ({error})", where=str(path), mend="check quotes and line ends"
+                f"is no CSV table ({error})", where=source.shown, mend="check quotes and line ends"
             ) from error
-        return source.extract()
+        yield from table.items()
+
+
+IMPORTER: Final = RunTableImporter()
+
+
+def is_run_table(source: Source) -> bool:
+    """Tell whether a source's first line names the required columns."""
+    names = {_ALIASES.get(name, name) for name in first_names(source)}
+    return names.issuperset(_REQUIRED) and bool(names & {"step", "on"})
 
 
 class _Source:
     """Collects the records and Findings of one table."""
 
-    def __init__(self, path: Path, sha256: str) -> None:
-        self.path = path
+    def __init__(self, name: str, sha256: str) -> None:
+        self.name = name
         self.sha256 = sha256
         self.rows = 0
         self.rejected = 0
@@ -120,7 +130,7 @@ class _Source:
         self._lines: dict[str, tuple[int, Run]] = {}
         self._unstated: dict[str, int] = {}
 
-    def take_header(self, header: list[str], path: Path) -> None:
+    def take_header(self, header: list[str], where: str) -> None:
         """Note columns that nobody reads: a misspelt one would go unseen.
 
         Raises:
@@ -128,9 +138,7 @@ class _Source:
         """
         double = sorted({c for c in header if header.count(c) > 1 and c})
         if double:
-            raise InputFileError(
-                f"has the column {double[0]!r} twice", where=str(path), mend="keep one of them"
-            )
+            raise InputFileError(f"has the column {double[0]!r} twice", where=where, mend="keep one of them")
         strange = [c for c in header if c and c not in _COLUMNS]
         if strange:
             text = f"columns that are not read: {', '.join(strange)}"
@@ -139,7 +147,7 @@ class _Source:
                     code="CL208",
                     severity="warning",
                     message=text,
-                    file=path.name,
+                    file=self.name,
                     line=1,
                     mend=f"known are {', '.join(_COLUMNS)}",
                 )
@@ -217,7 +225,7 @@ class _Source:
             cost=_cost(row),
             origin=Origin(
                 instrument=f"{RunTableImporter.name}/{RunTableImporter.version}",
-                source_file=self.path.name,
+                source_file=self.name,
                 source_sha256=self.sha256,
                 source_line=line,
             ),
@@ -235,21 +243,14 @@ class _Source:
             if missing:
                 self._unstated.setdefault(what, line)
 
-    def extract(self) -> Extract:
-        """Return everything read, with one Finding per column that is not stated."""
+    def items(self) -> Iterator[Item]:
+        """Yield everything read, with one Finding per column that is not stated."""
         for what, line in self._unstated.items():
-            self.findings.append(_gap_finding(what, self.path.name, line))
-        energies = [r.energy[0].energy_j for r in self.runs]
-        stated = [e for e in energies if e is not None]
-        complete = bool(stated) and len(stated) == len(energies)
-        return Extract(
-            runs=tuple(self.runs),
-            rows=self.rows,
-            rows_rejected=self.rejected,
-            rows_repeated=self.repeated,
-            energy_j=sum(stated, Decimal(0)) if complete else None,
-            findings=tuple(self.findings),
-        )
+            self.findings.append(_gap_finding(what, self.name, line))
+        for run in self.runs:
+            yield RunRecord(run=run, line=run.origin.source_line or 0 if run.origin else 0)
+        yield from self.findings
+        yield Tally(rows=self.rows, rejected=self.rejected, repeated=self.repeated)
 
     def _reject(self, line: int, text: str, mend: str = "mend the row and import again") -> None:
         self.rejected += 1
@@ -259,7 +260,7 @@ class _Source:
         self, code: str, severity: Literal["error", "info"], line: int, text: str, mend: str | None = None
     ) -> None:
         self.findings.append(
-            Finding(code=code, severity=severity, message=text, file=self.path.name, line=line, mend=mend)
+            Finding(code=code, severity=severity, message=text, file=self.name, line=line, mend=mend)
         )
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 from decimal import Decimal
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -9,9 +10,12 @@ from hypothesis import strategies as st
 
 from carbonlens.domain.money import Money
 from carbonlens.errors import InputFileError
-from carbonlens.importers.claiming import claim, importers
-from carbonlens.importers.focus import FocusImporter
+from carbonlens.importers.claiming import claims, importers
+from carbonlens.importers.focus import IMPORTER
 from carbonlens.importers.focus_cells import COSTS, MANDATORY
+from carbonlens.importers.sources import Source
+from tests.conformance.importers import ImporterContract
+from tests.importers.reading import claimed, codes, read_any
 
 PLAIN = {
     "BilledCost": "12.30",
@@ -71,13 +75,21 @@ def read(tmp_path):
     def read_text(text, name="bill.csv"):
         file = tmp_path / name
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return FocusImporter().read(file)
+        return read_any(IMPORTER, file)
 
     return read_text
 
 
-def codes(extract):
-    return [f.code for f in extract.findings]
+class TestConformance(ImporterContract):
+    """The contract of importers."""
+
+    importer = IMPORTER
+    files: ClassVar = {"bill.csv": table(line(), line(ResourceId="i-2", BilledCost="7.7"))}
+    runs = 0
+    charges = 2
+    billed = Decimal("20.0")
+    delimiter = ","
+    essential = ()
 
 
 @pytest.mark.parametrize("version", PARTIES)
@@ -114,19 +126,21 @@ def test_the_name_of_the_provider_is_no_part_of_a_lines_identity(read):
         table(line(ChargePeriodStart="2026-03-29T02:00:00+02:00")).encode(),
     ],
 )
-def test_the_spelling_of_a_file_changes_no_charge(read, content):
-    assert claim(content[:65536], importers()).name == "focus"
+def test_the_spelling_of_a_file_changes_no_charge(read, tmp_path, content):
+    (tmp_path / "bill").write_bytes(content)
+    (found,), _ = claims([Source(tmp_path / "bill")], importers())
+    assert found.importer.name == "focus"
     (charge,) = read(content).charges
     (plain,) = read(table(line())).charges
     assert charge.charge_id == plain.charge_id
     assert charge.billed.amount == Decimal("12.3")
 
 
-def test_other_tables_are_not_claimed():
-    for text in ("run_id,study,energy_j,units,step\n", "BilledCost,x\n", "", "a\n"):
-        assert not FocusImporter().claim(text.encode())
-    assert not FocusImporter().claim(gzip.compress(b"a,b\n"))
-    assert not FocusImporter().claim(b"\x1f\x8b broken")
+def test_other_tables_are_not_claimed(tmp_path):
+    texts = (b"run_id,study,energy_j,units,step\n", b"BilledCost,x\n", b"", b"a\n")
+    for content in (*texts, gzip.compress(b"a,b\n"), b"\x1f\x8b broken"):
+        (tmp_path / "any").write_bytes(content)
+        assert not claimed(IMPORTER, tmp_path / "any")
 
 
 def test_null_costs_stay_unknown_and_tiny_ones_stay_exact(read):
@@ -271,7 +285,7 @@ def test_overlapping_files_give_each_line_one_id(tmp_path_factory, costs, cut):
     rows = [line(BilledCost=f"{c:f}", ResourceId=f"i-{n}") for n, c in enumerate(costs)]
     (folder / "a.csv").write_text(table(*rows), "utf-8")
     (folder / "b.csv").write_text(table(*rows[:cut]), "utf-8")
-    whole, part = (FocusImporter().read(folder / name).charges for name in ("a.csv", "b.csv"))
+    whole, part = (read_any(IMPORTER, folder / name).charges for name in ("a.csv", "b.csv"))
     assert {c.charge_id for c in part} <= {c.charge_id for c in whole}
     assert len({c.charge_id for c in whole}) == len(costs)
     assert sum(c.billed.amount for c in whole) == sum(costs)
@@ -280,11 +294,12 @@ def test_overlapping_files_give_each_line_one_id(tmp_path_factory, costs, cut):
 @given(st.binary(max_size=300))
 def test_any_bytes_are_claimed_or_not_and_read_or_refused(tmp_path_factory, content):
     file = tmp_path_factory.mktemp("bills") / "bill.csv"
-    FocusImporter().claim(content)
+    file.write_bytes(content)
+    claimed(IMPORTER, file)
     for head in (b"", table(line()).encode()):
         file.write_bytes(head + content)
         try:
-            extract = FocusImporter().read(file)
+            extract = read_any(IMPORTER, file)
         except InputFileError:
             continue
         assert extract.rows == len(extract.charges) + extract.rows_rejected + extract.rows_repeated

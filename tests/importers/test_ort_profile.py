@@ -1,8 +1,10 @@
 """ONNX Runtime's profile: real ones of the installed version, synthetic ones of other providers."""
 
+import gzip
 import json
 import math
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import onnxruntime
@@ -11,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carbonlens.errors import InputFileError
-from carbonlens.importers.claiming import HEAD_BYTES, claim
-from carbonlens.importers.ort_profile import OrtProfileImporter, parse_profile, read_profile
-from carbonlens.importers.run_table import RunTableImporter
+from carbonlens.importers.ort_profile import IMPORTER, parse_profile, read_profile
+from tests.conformance.importers import ImporterContract
+from tests.importers.reading import claimed, codes, read_file, read_text
 from tests.instrument.onnx_models import branching, mlp
 
 SYNTHETIC = Path(__file__).parent / "ort_profiles"
@@ -254,16 +256,69 @@ def test_a_gigantic_file_is_refused_before_it_is_read(tmp_path):
         read_profile(small, most_bytes=10)
 
 
-def test_import_names_what_a_profile_is_for(plain):
-    readers = [OrtProfileImporter(), RunTableImporter()]
-    for file in (plain, *SYNTHETIC.glob("*.json")):
-        assert claim(file.read_bytes()[:HEAD_BYTES], readers) is readers[0]
-    with pytest.raises(InputFileError, match=r"no energy \(read it with .*read_profile"):
-        readers[0].read(plain)
+class TestConformance(ImporterContract):
+    """What every importer keeps to."""
+
+    importer = IMPORTER
+    files: ClassVar = {
+        "profile.json": lines(
+            event("model_loading_uri", 0, 500, cat="Session"),
+            run(1000, 400),
+            kernel("conv", 1010, 300),
+            kernel("add", 1320, 50, op="Add", index=1),
+            run(2000, 300),
+            kernel("conv", 2010, 200),
+            kernel("add", 2220, 40, op="Add", index=1),
+        )
+    }
+    runs = 0
+    repeats_count_once = False
+
+
+def test_an_import_shows_the_times_of_every_profile(plain, tmp_path):
+    for file in (plain, *sorted(SYNTHETIC.glob("*.json"))):
+        (told,) = read_file(IMPORTER, file).profiles
+        profile = read_profile(file)
+        assert told.events == profile.events
+        assert sum(o.time_s for o in told.operators) == pytest.approx(profile.time_s)
+        assert [(o.provider, o.operator, o.calls) for o in told.operators] == [
+            (o.provider, o.operator, o.calls) for o in profile.operators
+        ]
+
+
+def test_dress_and_layout_do_not_matter_to_an_import(plain, tmp_path):
+    whole = read_file(IMPORTER, plain).profiles
+    events = json.loads(plain.read_text("utf-8"))
+    for content in (
+        gzip.compress(plain.read_bytes()),
+        plain.read_text("utf-8").encode("utf-16"),
+        json.dumps(events).encode(),
+        json.dumps({"traceEvents": events}, indent=1).encode(),
+    ):
+        assert read_text(IMPORTER, tmp_path, content).profiles == whole
+
+
+@pytest.mark.parametrize("between", ["", "\n"])
+def test_sessions_appended_to_one_another_are_said(tmp_path, between):
+    one = lines(event("model_loading_uri", 0, 9, cat="Session"), run(10, 90), kernel("a", 20, 30)).strip()
+    got = read_text(IMPORTER, tmp_path, f"{one}{between}{one}\n")
+    (profile,) = got.profiles
+    assert profile.facts["sessions"] == 2
+    assert profile.operators[0].time_s == pytest.approx(60e-6)
+    assert codes(got) == ["CL275"]
+
+
+def test_a_torn_or_cut_off_profile_is_said(tmp_path):
+    text = TestConformance.files["profile.json"]
+    torn = read_text(IMPORTER, tmp_path, text.replace('"dur": 300, "ts": 1010', '"dur": 30', 1))
+    assert codes(torn) == ["CL276"]
+    cut = read_text(IMPORTER, tmp_path, "".join(text.splitlines(keepends=True)[:-2]))
+    assert codes(cut) == ["CL277"]
 
 
 @pytest.mark.parametrize(
     "head", [b"", b"[]", b"run_id,study,step,energy_j,units\n", b'{"a": "cat"}', b"\xff\xfe"]
 )
-def test_other_files_are_not_claimed(head):
-    assert not OrtProfileImporter().claim(head)
+def test_other_files_are_not_claimed(tmp_path, head):
+    (tmp_path / "any").write_bytes(head)
+    assert not claimed(IMPORTER, tmp_path / "any")

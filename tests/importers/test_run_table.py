@@ -2,27 +2,34 @@
 
 from decimal import Decimal
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from carbonlens.errors import InputFileError
-from carbonlens.importers.run_table import RunTableImporter
+from carbonlens.importers.run_table import IMPORTER
+from tests.conformance.importers import ImporterContract
+from tests.importers.reading import claimed, codes, read_any, read_text
 
 HEAD = "run_id,study,step,energy_j,units,boundary,energy_grade"
 BODY = "a1,s,base,100.5,10,it,B\na2,s,fast,50,10,it,B"
 
 
+class TestConformance(ImporterContract):
+    """The contract of importers."""
+
+    importer = IMPORTER
+    files: ClassVar = {"table.csv": f"{HEAD}\n{BODY}\n"}
+    runs = 2
+    energy_j = 150.5
+    delimiter = ","
+    essential = ("energy_j",)
+
+
 def read(tmp_path: Path, text: str | bytes):
-    file = tmp_path / "table.csv"
-    file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    assert RunTableImporter().claim(file.read_bytes())
-    return RunTableImporter().read(file)
-
-
-def codes(extract):
-    return [f.code for f in extract.findings]
+    return read_text(IMPORTER, tmp_path, text)
 
 
 def test_two_plain_rows(tmp_path):
@@ -173,15 +180,17 @@ def test_a_stated_offset_is_honoured_and_none_means_utc(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"\x00\x01", b"hello", b"run_id,study\n1,s\n", b"\x7fELF", "{}".encode("utf-16")]
 )
-def test_other_content_is_not_claimed(content):
-    assert not RunTableImporter().claim(content)
+def test_other_content_is_not_claimed(tmp_path, content):
+    file = tmp_path / "any"
+    file.write_bytes(content)
+    assert not claimed(IMPORTER, file)
 
 
 def test_invalid_text_is_an_input_error(tmp_path):
     file = tmp_path / "t.csv"
     file.write_bytes(f"{HEAD}\n".encode() + b"\xff\xff\xff")
     with pytest.raises(InputFileError, match=r"t\.csv"):
-        RunTableImporter().read(file)
+        read_any(IMPORTER, file)
 
 
 @given(st.binary(max_size=400), st.integers(0, 200))
@@ -190,7 +199,7 @@ def test_no_content_crashes_or_loses_rows_silently(tmp_path_factory, tail, cut):
     file = tmp_path_factory.mktemp("t") / "t.csv"
     file.write_bytes(content)
     try:
-        extract = RunTableImporter().read(file)
+        extract = read_any(IMPORTER, file)
     except InputFileError:
         return
     assert len(extract.runs) + extract.rows_rejected + extract.rows_repeated == extract.rows
@@ -200,7 +209,7 @@ def test_an_open_quote_does_not_swallow_rows_silently(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text(f'{HEAD}\na,s,"b,1,1,it,B\nc,s,b,2,1,it,B\n')
     try:
-        extract = RunTableImporter().read(file)
+        extract = read_any(IMPORTER, file)
     except InputFileError:
         return
     assert extract.rows_rejected == 1

@@ -14,6 +14,7 @@ from carbonlens.domain.finding_codes.factors import FACTORS
 from carbonlens.domain.finding_codes.frameworks import FRAMEWORKS
 from carbonlens.domain.finding_codes.general import GENERAL
 from carbonlens.domain.finding_codes.importing import IMPORTING
+from carbonlens.domain.finding_codes.importing_files import IMPORTING_FILES
 from carbonlens.domain.finding_codes.judging import JUDGING
 from carbonlens.domain.finding_codes.ledger import LEDGER
 from carbonlens.domain.finding_codes.measuring import MEASURING
@@ -27,6 +28,7 @@ FAMILIES: Final[tuple[tuple[str, tuple[FindingCode, ...]], ...]] = (
     ("Codes of recording: calibrations, sources, benches, phases", RECORDING),
     ("Codes of frameworks: training, generation, ONNX Runtime", FRAMEWORKS),
     ("Codes of importing: run tables and bills", IMPORTING),
+    ("Codes of importing: other tools' files and meters' logs", IMPORTING_FILES),
     ("Codes of accounting: boundaries, prices, bills, shared devices, tokens", ACCOUNTING),
     ("Codes of factor tables, places and the inventory", FACTORS),
     ("Codes of emissions, water, embodied parts and instruments", EMISSIONS),

@@ -10,8 +10,9 @@ COMPARING: Final = (
     FindingCode(
         code="CL400",
         severity="warning",
-        title="Old factors are not those of the close",
-        meaning="The old figures of a restatement rest on another set than the period was closed with.",
+        title="Factors are not those of the close",
+        meaning="Old figures of a restatement, or the statement of a closed period, rest on another set of "
+        "factors than the period was closed with.",
         mend="give the factors of that time: a folder, or the wheel of the carbonlens that closed it",
         example="2026-Q1 was closed with the factor set 1f3c, and the old figures here rest on 9ab2",
     ),

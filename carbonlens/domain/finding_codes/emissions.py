@@ -27,7 +27,7 @@ EMISSIONS: Final = (
         code="CL382",
         severity="warning",
         title="More hours than the asset was there",
-        meaning="Only the hours it was there carry embodied emissions.",
+        meaning="Only the hours it was there carry embodied emissions; runs at once share a piece.",
         mend="check count, dates and devices of the asset",
         example="900 h of use of asset a1 are more than the 744 h that it was there",
     ),

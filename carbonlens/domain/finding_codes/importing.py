@@ -92,7 +92,8 @@ IMPORTING: Final = (
         severity="error",
         title="Id taken",
         meaning="Another run or meter reading of that id is in the ledger; the row is left out.",
-        mend="give the row an id of its own",
+        mend="correct a run by runs supersede, a reading by one of its own id that supersedes it; "
+        "give another run or reading an id of its own",
         example="run 'r1' of study 's' is in the ledger with other content; not imported",
     ),
     FindingCode(
@@ -101,7 +102,7 @@ IMPORTING: Final = (
         title="File refused",
         meaning="The file could not be read or understood.",
         mend="as the message says",
-        example="is of no known format (known: focus, ort_profile, run_table)",
+        example="is of no known format (46 formats are read)",
     ),
     FindingCode(
         code="CL215",

@@ -163,7 +163,8 @@ JUDGING: Final = (
         code="CL449",
         severity="warning or info",
         title="Run inside another run of the study",
-        meaning="The outer run holds its energy: it is no round and no effort beside that.",
+        meaning="The outer run holds its energy: it is no round and no effort beside that. A run around "
+        "a script that counts or numbers the rounds of its step itself is no round; those are.",
         mend="measure it outside of that run, or give that run another study",
         example="1 run of step int8 lies inside a run (effort) of step prune, which holds the energy",
     ),

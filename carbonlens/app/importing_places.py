@@ -1,0 +1,79 @@
+"""Where imported runs belong: tags, team, site and zone, by the command line, a map and the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from carbonlens.app.places import find_place
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.import_map import ImportMap
+from carbonlens.domain.run import Run
+from carbonlens.errors import SelectionError
+from carbonlens.importers.contract import RunRecord, Written
+
+
+class Places:
+    """Puts on runs what the user and their source say of where they belong.
+
+    Args:
+        rules: By path and project; they go before the source's own place.
+        tags: For every run; they go before all.
+        site: Of runs that state none.
+    """
+
+    def __init__(self, rules: ImportMap, tags: dict[str, str], site: str | None) -> None:
+        """Look at nothing yet."""
+        self._rules = rules
+        self._tags = tags
+        self._site = site
+        self._zones: dict[Written, tuple[str | None, Finding | None]] = {}
+
+    def of(self, path: str) -> Callable[[RunRecord], tuple[Run, list[Finding]]]:
+        """Return what marks the runs of one file; each kind of place is said once a file."""
+        said: set[Written] = set()
+
+        def mark(record: RunRecord) -> tuple[Run, list[Finding]]:
+            return self._mark(record, path, said)
+
+        return mark
+
+    def _mark(self, record: RunRecord, path: str, said: set[Written]) -> tuple[Run, list[Finding]]:
+        run = record.run
+        rule = self._rules.place_of(path, record.project)
+        team = {"team": rule.team} if rule.team else {}
+        tags = {**run.tags, **rule.tags, **team, **self._tags}
+        zone, findings = rule.zone or run.zone, []
+        if zone is None and record.place is not None:
+            zone, found = self._zone_of(record.place)
+            if found is not None and record.place not in said:
+                said.add(record.place)
+                findings.append(msgspec.structs.replace(found, file=path, line=record.line or None))
+        site = rule.site or run.site or self._site
+        return msgspec.structs.replace(run, tags=tags, site=site, zone=zone), findings
+
+    def _zone_of(self, place: Written) -> tuple[str | None, Finding | None]:
+        if place not in self._zones:
+            self._zones[place] = _looked_up(place)
+        return self._zones[place]
+
+
+def _looked_up(place: Written) -> tuple[str | None, Finding | None]:
+    if place.doubt is not None:
+        return None, _finding("CL255", place.doubt)
+    written = place.cloud or place.country
+    if written is None:
+        return None, None
+    try:
+        region = None if place.cloud else place.region
+        found = find_place(written, region=region, country=place.country if place.cloud else None)
+    except SelectionError as error:
+        text = f"the place {written!r} is not found: {error.what}; the run has no zone"
+        return None, _finding("CL255", text)
+    return found.zone, next(iter(found.findings), None)
+
+
+def _finding(code: str, text: str) -> Finding:
+    mend = "name the zone in a map (--map), or the site (--site)"
+    return Finding(code=code, severity="warning", message=text, mend=mend)

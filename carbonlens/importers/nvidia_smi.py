@@ -1,0 +1,366 @@
+"""nvidia-smi --query-gpu: CSV of any set of columns, one row a GPU and moment.
+
+``timestamp`` is local time without a zone. A power cell is ``56.12 W``, or ``56.12`` with
+``nounits``; what cannot be read is ``[N/A]``, ``[Not Supported]`` or the like. Which power
+``power.draw`` is depends on the board (a mean of 1 s on Ampere and later, but not on GA100);
+``power.draw.instant`` says what it is, so it counts where it is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import chain, islice
+from typing import Final
+
+import msgspec
+
+from carbonlens.domain.counting import counted
+from carbonlens.errors import InputFileError
+from carbonlens.importers.cells import UNKNOWN_WORDS
+from carbonlens.importers.claiming import each
+from carbonlens.importers.contract import USUAL, Channel, Facts, Group, Item, Kind, Named, Options, Tally
+from carbonlens.importers.device_samples import DeviceSamples
+from carbonlens.importers.nvidia_smi_rows import Places, bursts_of
+from carbonlens.importers.once import Once
+from carbonlens.importers.records import finding
+from carbonlens.importers.sources import Source, delimiter_of
+from carbonlens.importers.tables import exact, split, with_unit
+from carbonlens.importers.times import Clock
+
+POWER: Final = (
+    "power.draw.instant",
+    "power.draw",
+    "power.draw.average",
+    "module.power.draw.instant",
+    "module.power.draw.average",
+)
+"""Columns of power; the first that a GPU tells counts, the others stand beside it."""
+
+IDS: Final = (
+    ("uuid", "gpu_uuid"),
+    ("pci.bus_id", "gpu_bus_id"),
+    ("index",),
+    ("serial", "gpu_serial"),
+)
+"""Columns that tell GPUs apart, the best first; ``name`` does not: equal boards share it."""
+
+_NAMES: Final = ("name", "gpu_name")
+_OTHERS: Final = frozenset(
+    {
+        *("utilization.gpu", "utilization.memory", "memory.used", "memory.free", "memory.total"),
+        *(
+            "temperature.gpu",
+            "temperature.memory",
+            "clocks.sm",
+            "clocks.current.sm",
+            "clocks.gr",
+            "clocks.mem",
+        ),
+        *("clocks.current.graphics", "clocks.current.memory", "clocks.mem", "fan.speed"),
+        *("power.limit", "pstate", "enforced.power.limit", "pcie.link.gen.current"),
+        *("utilization.encoder", "utilization.decoder"),
+    }
+)
+_NAME: Final = re.compile(r"^([a-z0-9_.]+)\s*(?:\[\s*([^\]]*)\s*\])?$")
+_STAMP: Final = re.compile(r"^\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?$")
+_BARE_WATTS: Final = re.compile(r"^\d+(?:\.\d+)? W$")
+_WATTS: Final = {"": 1.0, "w": 1.0, "mw": 1e-3, "kw": 1e3}
+_LOOK_AHEAD: Final = 4096
+"""Rows that tell which columns hold something, before the first sample is handed on."""
+
+
+class NvidiaSmiImporter:
+    """Importer of the CSV that ``nvidia-smi --query-gpu=... --format=csv`` writes."""
+
+    name = "nvidia-smi"
+    version = 1
+    kind: Kind = "trace"
+    rank = USUAL
+    facts = Facts(
+        title="nvidia-smi --query-gpu, CSV",
+        reads="any set of columns, with or without units; without a header where one cell holds watts",
+        units="W, as the header or the cell states; local time without a zone",
+        grade="C: power, integrated",
+        traps=(
+            "times are local and bear no zone: --tz",
+            "power.draw.instant counts where a GPU tells it, else power.draw, else power.draw.average; "
+            "the others stand beside",
+            "no power column: refused, for no energy can be computed",
+            "[N/A], [Not Supported] and the like are failed readings, never 0",
+            "a last cell that was cut off (22.8 for 22.89 W) is known by its missing unit, and left out",
+            "rows of several GPUs that no column tells apart are told apart by their place in each burst",
+        ),
+        tested_on=("three real logs (RTX 4090, laptop GPU) and one without power; samples typed here",),
+    )
+
+    def claim(self, sources: Sequence[Source]) -> list[Group]:
+        """Return the sources whose first line names its columns, or holds a stamp and watts."""
+        return each(sources, _is_mine)
+
+    def read(self, group: Group, options: Options) -> Iterator[Item]:
+        """Yield the samples of each GPU.
+
+        Raises:
+            InputFileError: If there is no power column, or no power in it.
+        """
+        yield from _Log(group.main, options).items()
+
+
+IMPORTER: Final = NvidiaSmiImporter()
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column: its place, its name without unit, and that unit."""
+
+    place: int
+    name: str
+    unit: str
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A row: its line, time and cells."""
+
+    line: int
+    t_us: float | None
+    cells: list[str]
+
+
+def _is_mine(source: Source) -> bool:
+    if not source.first_lines:
+        return False
+    names = {c.name for c in _columns_of(source.first_lines[0])}
+    if names & set(POWER) or (names & {"timestamp"} and names & _OTHERS):
+        return True
+    return len(names & _OTHERS) > 1 or _is_bare(source.first_lines[0])
+
+
+def _is_bare(line: str) -> bool:
+    """Tell whether a line is a row of a log without a header whose power can be told."""
+    cells = split(line, ",")
+    return bool(_STAMP.match(cells[0])) and sum(bool(_BARE_WATTS.match(c)) for c in cells[1:]) == 1
+
+
+def _columns_of(line: str) -> list[Column]:
+    cells = split(line, delimiter_of(line))
+    found = []
+    for place, cell in enumerate(cells):
+        told = _NAME.match(cell.strip('"').strip().lower())
+        found.append(Column(place, told[1], told[2] or "") if told else Column(place, cell.lower(), ""))
+    return found
+
+
+class _Log:
+    def __init__(self, source: Source, options: Options) -> None:
+        self._source = source
+        self._clock = Clock(options.tz, source)
+        self._once = Once(source)
+        self._delimiter = ","
+        self._rows = self._rejected = 0
+        self._said: list[Item] = []
+        self._why = ""
+        self._channels: dict[tuple[str, str], Channel] = {}
+        self._counts: dict[str, str] = {}
+        first = source.first_lines[0]
+        self._has_header = not _is_bare(first)
+        if self._has_header:
+            self._delimiter = delimiter_of(first)
+            self._columns = _columns_of(first)
+        else:
+            cells = split(first, ",")
+            power = next(i for i, c in enumerate(cells) if _BARE_WATTS.match(c))
+            named = {0: "timestamp", power: "power.draw"}
+            self._columns = [Column(i, named.get(i, f"column {i}"), "") for i in range(len(cells))]
+        self._power = [c for name in POWER for c in self._columns if c.name == name]
+        self._time = next((c.place for c in self._columns if c.name == "timestamp"), None)
+        self._bears_units = False
+
+    def items(self) -> Iterator[Item]:
+        """Yield everything."""
+        if not self._power:
+            raise InputFileError(
+                "has no power column: energy cannot be computed",
+                where=self._source.shown,
+                mend="log power.draw too, and index where there are several GPUs",
+            )
+        rows = self._parsed()
+        ahead = list(islice(rows, _LOOK_AHEAD))
+        self._bears_units = any(with_unit(r.cells[c.place])[1] for r in ahead for c in self._power)
+        id_places = self._id_places(ahead)
+        self._counts = self._counted_columns(ahead, id_places)
+        names = {c.name: c.place for c in self._columns}
+        hardware = dict.fromkeys(r.cells[names[n]] for n in _NAMES if n in names for r in ahead)
+        if hardware:
+            yield Named(hardware=", ".join(hardware))
+        places = self._places(ahead, id_places)
+        samples = DeviceSamples(has_times=self._time is not None)
+        for row in chain(ahead, rows):
+            self._take(row, id_places, places, samples)
+            if samples.is_full:
+                yield from samples.hand_on()
+            if self._said:
+                yield from self._said
+                self._said.clear()
+        if not samples.is_known:
+            raise self._nothing()
+        yield from samples.hand_on()
+        yield from self._said
+        yield from self._once.findings()
+        yield from self._clock.findings
+        yield Tally(rows=self._rows, rejected=self._rejected)
+
+    def _parsed(self) -> Iterator[Row]:
+        header = [c.name for c in self._columns]
+        is_first = self._has_header
+        for line, text in self._source.lines():
+            if not text.strip():
+                continue
+            if is_first or (self._has_header and [c.name for c in _columns_of(text)] == header):
+                is_first = False
+                continue
+            self._rows += 1
+            cells = split(text, self._delimiter)
+            while len(cells) > len(header) and not cells[-1]:
+                cells.pop()
+            try:
+                if len(cells) != len(header):
+                    size = "more" if len(cells) > len(header) else "fewer"
+                    raise ValueError(f"has {size} cells than there are columns")
+                yield Row(line, self._t_us(cells, line), cells)
+            except ValueError as error:
+                self._reject(line, error)
+
+    def _t_us(self, cells: list[str], line: int) -> float | None:
+        if self._time is None:
+            return None
+        text = cells[self._time]
+        if not _STAMP.match(text):
+            raise ValueError(f"has timestamp {text!r}, which is no date and time")
+        return self._clock.us(datetime.fromisoformat(text.replace("/", "-")), line)
+
+    def _take(self, row: Row, ids: list[int], places: Places | None, samples: DeviceSamples) -> None:
+        try:
+            device, shown = self._device(row, ids, places)
+            values = [(c, self._watts(row, c)) for c in self._power]
+        except ValueError as error:
+            self._reject(row.line, error)
+            return
+        for column, watts in values:
+            channel = self._channels.get((device, column.name)) or self._channel(device, shown, column)
+            samples.add(channel, row.t_us, watts, row.line)
+
+    def _channel(self, device: str, shown: str, column: Column) -> Channel:
+        is_counted = column.name == self._counts.get(device, next(iter(self._counts.values()), ""))
+        made = self._channels[device, column.name] = Channel(
+            name=shown if is_counted else f"{shown} {column.name}",
+            component="soc" if column.name.startswith("module.") else "gpu",
+            device=device,
+            kind="average" if column.name.endswith(".average") else "instant",
+            counted=is_counted,
+            method=f"nvidia-smi {column.name}",
+            unit=column.unit or "W",
+        )
+        return made
+
+    def _watts(self, row: Row, column: Column) -> float:
+        """Return the watts of a cell; NaN for a reading that failed.
+
+        Raises:
+            ValueError: If it is neither, or was cut off.
+        """
+        cell = row.cells[column.place]
+        if cell.lower() in UNKNOWN_WORDS or cell.startswith("[") or cell.upper().startswith("ERR"):
+            return float("nan")
+        text, unit = with_unit(cell)
+        if self._bears_units and not unit:
+            raise ValueError(f"has {column.name} {cell!r} without its unit: it was cut off")
+        size = _WATTS.get((unit or column.unit).lower())
+        value = exact(text, delimiter=self._delimiter)
+        if size is None or value is None:
+            raise ValueError(f"has {column.name} {cell!r}, which is no power")
+        if value < 0:
+            raise ValueError(f"has {column.name} {cell!r}, below zero")
+        if unit and column.unit and unit.lower() != column.unit.lower():
+            text = f"cells state {unit} under a header of {column.unit}; the cells are believed"
+            self._once.say("CL268", "warning", text, row.line, "let the tool write the file anew")
+        return float(value) * size
+
+    def _id_places(self, rows: list[Row]) -> list[int]:
+        """Return the columns that tell GPUs apart: those that hold something in each row."""
+        found = []
+        for names in IDS:
+            for column in self._columns:
+                if column.name in names and all(_is_told(r.cells[column.place]) for r in rows):
+                    found.append(column.place)
+        return found
+
+    def _device(self, row: Row, ids: list[int], places: Places | None) -> tuple[str, str]:
+        """Return a GPU's id, and how it is shown."""
+        if not ids:
+            place = 0 if places is None or row.t_us is None else places.of(row.t_us)
+            return f"GPU {place}", f"GPU {place}"
+        device = row.cells[ids[0]]
+        if not _is_told(device):
+            raise ValueError(f"does not tell its GPU ({device!r})")
+        index = next((c.place for c in self._columns if c.name == "index"), None)
+        if index is not None and index in ids and _is_told(row.cells[index]):
+            return device, f"GPU {row.cells[index]}"
+        return device, device if device.upper().startswith("GPU") else f"GPU {device}"
+
+    def _places(self, rows: list[Row], ids: list[int]) -> Places | None:
+        """Return how rows are told apart where no column does it, and say so."""
+        if ids:
+            return None
+        times = [r.t_us for r in rows if r.t_us is not None]
+        values = [r.cells[self._power[0].place] for r in rows if r.t_us is not None]
+        found = bursts_of(times, values)
+        if found is None:
+            return None
+        count = counted(found.size, "row")
+        text = f"no column tells GPUs apart: {count} at a time are taken as {found.size} GPUs in their order"
+        mend = "log index or uuid too"
+        self._said.append(finding("CL265", "warning", text, self._source, line=rows[0].line, mend=mend))
+        return Places(found)
+
+    def _counted_columns(self, rows: list[Row], ids: list[int]) -> dict[str, str]:
+        """Return which column counts, by GPU: the first that it tells."""
+        best: dict[str, int] = {}
+        for row in rows:
+            device = row.cells[ids[0]] if ids else ""
+            for rank, column in enumerate(self._power):
+                if rank < best.get(device, len(self._power)) and _is_told(row.cells[column.place]):
+                    best[device] = rank
+                    break
+        told = {device: self._power[rank].name for device, rank in best.items()}
+        if ids or "" not in told:
+            return told
+        return {f"GPU {place}": told[""] for place in range(64)}
+
+    def _reject(self, line: int, error: ValueError) -> None:
+        self._rejected += 1
+        self._why = self._why or str(error)
+        text = f"line {line} {error}; the row is left out"
+        self._said.append(finding("CL202", "error", text, self._source, line=line, mend="mend the row"))
+
+    def _nothing(self) -> InputFileError:
+        names = ", ".join(c.name for c in self._power)
+        if self._rows and self._rejected == self._rows:
+            return InputFileError(
+                f"has no row that can be read: the first {self._why}",
+                where=self._source.shown,
+                mend="give the file as nvidia-smi writes it",
+            )
+        if not self._rows:
+            return InputFileError(
+                "has a header and no row", where=self._source.shown, mend="let the log run longer"
+            )
+        return InputFileError(
+            f"has no power in any of its {counted(self._rows, 'row')} ({names})",
+            where=self._source.shown,
+            mend="measure by a sensor that the board has; an external meter, say",
+        )
+
+
+def _is_told(cell: str) -> bool:
+    return cell.lower() not in UNKNOWN_WORDS and not cell.startswith("[")

@@ -1,0 +1,165 @@
+"""Tables of other tools: delimiters, decimal commas, headers that repeat, rows that are torn.
+
+Each line is parsed by itself, so that a torn one with an open quote cannot swallow those after
+it. Formats whose cells hold line breaks read with ``csv`` themselves.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from carbonlens.errors import InputFileError
+from carbonlens.importers.cells import UNKNOWN_WORDS
+from carbonlens.importers.sources import Source, delimiter_of
+
+_COMMA: Final = re.compile(r"^\s*[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*$")
+_THOUSANDS: Final = re.compile(r"^[+-]?\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d+)?$")
+_EITHER: Final = re.compile(r"^[+-]?\d{1,3},\d{3}$")
+_UNIT: Final = re.compile(r"^([+-]?[\d.,]+(?:[eE][+-]?\d+)?)(?![\d.,]|[eE][+-]?\d)\s*([^\d\s].*)$")
+
+MOST_DIGITS: Final = 30
+"""Digits before the point from which no figure of this world is."""
+
+
+class Table:
+    """Rows of one source, by the names of its columns.
+
+    Args:
+        source: The source.
+        aliases: Other spellings of columns, lower case, to the names they are read by.
+        comment: What lines begin with that are no rows.
+    """
+
+    def __init__(
+        self, source: Source, *, aliases: Mapping[str, str] | None = None, comment: str | None = None
+    ) -> None:
+        """Point at the source; nothing is read before the rows are."""
+        self.source = source
+        self.header: list[str] = []
+        self.header_line = 0
+        self.repeated_headers = 0
+        self.delimiter = ","
+        self._aliases = aliases or {}
+        self._comment = comment
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield line number and stripped cells of each row that is neither blank nor the header again.
+
+        A row may have fewer or more cells than the header has columns.
+
+        Raises:
+            InputFileError: If the source cannot be read, or a column stands twice.
+        """
+        for line, text in self.source.lines():
+            if not text.strip() or (self._comment and text.startswith(self._comment)):
+                continue
+            if not self.header:
+                self._take_header(line, text)
+                continue
+            cells = split(text, self.delimiter)
+            if self._is_header(cells):
+                self.repeated_headers += 1
+            elif any(cells):
+                yield line, cells
+
+    def dicts(self) -> Iterator[tuple[int, dict[str, str] | list[str]]]:
+        """Yield each row as a mapping of columns to cells; one whose size is wrong as its cells.
+
+        Raises:
+            InputFileError: As of ``rows``.
+        """
+        for line, cells in self.rows():
+            header = self.header
+            while len(cells) > len(header) and not cells[-1]:
+                cells.pop()  # a delimiter at the end of a line makes an empty cell
+            yield line, dict(zip(header, cells, strict=True)) if len(cells) == len(header) else cells
+
+    def _take_header(self, line: int, text: str) -> None:
+        self.delimiter = delimiter_of(text)
+        self.header = names_of(text, self.delimiter, self._aliases)
+        self.header_line = line
+        while self.header and not self.header[-1]:
+            self.header.pop()
+        double = sorted({name for name in self.header if name and self.header.count(name) > 1})
+        if double:
+            raise InputFileError(
+                f"has the column {double[0]!r} twice",
+                where=f"{self.source.shown}:{line}",
+                mend="keep one of them, or rename it",
+            )
+
+    def _is_header(self, cells: Sequence[str]) -> bool:
+        first = cells[0].strip('"').lower()
+        if self._aliases.get(first, first) != self.header[0]:
+            return False
+        plain = [self._aliases.get(c.strip('"').lower(), c.strip('"').lower()) for c in cells]
+        return plain[: len(self.header)] == self.header
+
+
+def split(text: str, delimiter: str) -> list[str]:
+    """Return the stripped cells of one line."""
+    if '"' not in text:
+        return [cell.strip() for cell in text.split(delimiter)]
+    try:
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter, skipinitialspace=True))]
+    except csv.Error:
+        return [cell.strip() for cell in text.split(delimiter)]
+
+
+def names_of(text: str, delimiter: str, aliases: Mapping[str, str] | None = None) -> list[str]:
+    """Return the column names of a header line, lower case, in the spelling they are read by."""
+    plain = [cell.strip('"').strip().lower() for cell in split(text, delimiter)]
+    return [(aliases or {}).get(name, name) for name in plain]
+
+
+def exact(text: str, *, delimiter: str = ";") -> Decimal | None:
+    """Return the exact number of a cell: ``1.5``, ``1,5``, ``1 234.5``, ``1,234.5``; ``None`` if unknown.
+
+    One comma alone parts decimals, as where semicolons part cells; a dot after commas tells that
+    they part thousands.
+
+    Args:
+        text: The cell.
+        delimiter: What parts cells. Where that is a comma, ``1,234`` may be either.
+
+    Raises:
+        ValueError: If it is no finite number, or may be one of two.
+    """
+    bare = text.strip()
+    if bare.lower() in UNKNOWN_WORDS:
+        return None
+    if _THOUSANDS.match(bare):
+        bare = re.sub(r"[ \u00a0\u202f'’]", "", bare)
+    if "," in bare:
+        if delimiter == "," and _EITHER.match(bare):
+            raise ValueError(f"{text!r} may have a decimal comma or thousands")
+        bare = bare.replace(",", ".") if _COMMA.match(bare) else _without_thousands(bare)
+    try:
+        if "_" in bare:
+            raise InvalidOperation
+        value = Decimal(bare)
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is no number") from None
+    if not value.is_finite():
+        raise ValueError(f"{text!r} is not finite")
+    if value and value.adjusted() >= MOST_DIGITS:
+        raise ValueError(f"{text!r} is beyond any plausible figure")
+    return value
+
+
+def with_unit(text: str) -> tuple[str, str]:
+    """Return number and unit of a cell such as ``22.89 W``; the unit is empty where there is none."""
+    found = _UNIT.match(text.strip())
+    return (found[1], found[2].strip()) if found else (text.strip(), "")
+
+
+def _without_thousands(text: str) -> str:
+    if re.match(r"^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$", text):
+        return text.replace(",", "")
+    if re.match(r"^[+-]?\d{1,3}(?:\.\d{3})+,\d+$", text):
+        return text.replace(".", "").replace(",", ".")
+    return text

@@ -1,0 +1,356 @@
+"""Traces become runs: samples are integrated as part 2 of the measuring chain does, in bounded memory.
+
+A channel's samples are integrated in blocks; the last sample of a block is the first of the
+next, so that what it stands for is not cut. Gaps are not bridged: they are uncovered seconds.
+A clock that was set back parts a series in two, which are added up; a part that repeats an
+earlier one, sample for sample, counts once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from carbonlens.domain.counting import counted
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.grades import default_relative_sigma
+from carbonlens.domain.run import Reading
+from carbonlens.domain.units import US_PER_S, Z_95
+from carbonlens.importers import hours
+from carbonlens.importers.contract import Channel, Chunk, Measured, Options, Window
+from carbonlens.importers.records import exact_j
+from carbonlens.signals.integral import Integral
+from carbonlens.signals.sensor import GAIN_U, GAP_PERIODS, Sensor
+
+if TYPE_CHECKING:
+    from carbonlens.importers.contract import Array
+
+BLOCK: Final = 1 << 20
+"""Samples of a channel that are integrated together: 16 MiB of times and values."""
+
+_SET_BACK_PERIODS: Final = 3
+"""A time that falls back by more periods than this is a clock that was set, not a late line."""
+
+_SAME_SHARE: Final = 0.9
+"""Share of samples with equal time and value from which a part repeats an earlier one."""
+
+
+class Series:
+    """The samples of one channel, integrated as they come.
+
+    Args:
+        channel: The channel.
+        window: The part of time that counts; ``None`` takes first to last sample.
+        file: Name for Findings.
+        options: Seconds between samples without times, and when relative times began.
+    """
+
+    def __init__(self, channel: Channel, window: Window | None, file: str, options: Options) -> None:
+        """Start without a sample."""
+        interval_s, start_us = options.interval_s, options.start_us
+        self.channel = channel
+        self.findings: list[Finding] = []
+        self.samples = 0
+        self.first_us = math.inf
+        self.last_us = -math.inf
+        self.has_times = True
+        self.hours_j: dict[int, float] = {}
+        self.is_relative = False
+        self._window = window
+        self._file = file
+        self._sum_w = 0.0
+        self._blocks: list[tuple[Array, Array]] = []
+        self._waiting = 0
+        self._parts: list[Integral] = []
+        self._tail_us = 0.0
+        self._interval_us = (interval_s or 0.0) * US_PER_S
+        self._told = 0
+        self._said: dict[str, list[Any]] = {}
+        self._offset_us = float(start_us or 0)
+        self._is_placed = start_us is not None
+        self._delta_j: list[float] = []
+        self._delta_s: list[float] = []
+        self._lost_s: list[float] = []
+
+    def take(self, chunk: Chunk) -> None:
+        """Take further samples, in the order of the file.
+
+        Raises:
+            ValueError: If there are not as many times as values.
+        """
+        import numpy as np
+
+        values = np.asarray(chunk.values, dtype=np.float64)
+        t_us = self._times_of(chunk, len(values))
+        if self.channel.kind == "delta":
+            self._take_deltas(chunk, t_us, values)
+            return
+        if t_us is None:
+            self._count(values)
+            return
+        if self._window is not None:
+            # A sample that stands before the window's start may reach into it.
+            inside = (t_us >= self._window.start_us) & (t_us <= self._window.end_us)
+            t_us, values = t_us[inside], values[inside]
+        self._count(values)
+        self._blocks.append((t_us, values))
+        self._waiting += len(t_us)
+        if self._waiting >= BLOCK:
+            self._flush(is_last=False)
+
+    def _times_of(self, chunk: Chunk, count: int) -> Array | None:
+        """Return the times of a chunk; those of a log without any from the interval the user gives."""
+        import numpy as np
+
+        if chunk.t_us is not None:
+            t_us = np.asarray(chunk.t_us, dtype=np.float64)
+            if len(t_us) != count:
+                raise ValueError("a chunk has not as many times as values")
+            return self._placed(t_us) if chunk.relative else t_us
+        if not self._interval_us:
+            self.has_times = self.channel.kind == "delta" and chunk.seconds is not None
+            return None
+        self._tail_us = self._interval_us
+        first, self._told = self._told, self._told + count
+        return self._placed(np.arange(first, self._told, dtype=np.float64) * self._interval_us)
+
+    def _placed(self, t_us: Array) -> Array:
+        """Return times from some begin as UTC, where the user says when that was."""
+        self.is_relative = not self._is_placed
+        return t_us + self._offset_us
+
+    def _take_deltas(self, chunk: Chunk, t_us: Array | None, joules: Array) -> None:
+        """Take energies since the sample before: they are added up, each over its own seconds."""
+        import numpy as np
+
+        good = np.isfinite(joules)
+        self.samples += int(good.sum())
+        self._delta_j.append(float(joules[good].sum()))
+        if chunk.seconds is not None:
+            self._delta_s.append(float(np.asarray(chunk.seconds)[good].sum()))
+            self._lost_s.append(float(np.asarray(chunk.seconds)[~good].sum()))
+        if t_us is not None and len(t_us):
+            found = hours.split(t_us, joules, (0.0, 0.0), 0.0, kind="delta")
+            hours.add(self.hours_j, found, float(joules[good].sum()))
+            first_us = float(t_us[0]) - (0.0 if chunk.seconds is None else float(chunk.seconds[0]) * US_PER_S)
+            self.first_us = min(self.first_us, first_us)
+            self.last_us = max(self.last_us, float(t_us.max()))
+
+    def _count(self, values: Array) -> None:
+        import numpy as np
+
+        good = values[np.isfinite(values)]
+        self.samples += len(good)
+        if self.channel.kind != "counter":
+            self._sum_w += float(good.sum())
+
+    @property
+    def energy_j(self) -> float | None:
+        """Joules of all parts; ``None`` where nothing tells them."""
+        if self.channel.kind == "delta":
+            return math.fsum(self._delta_j) if self.samples else None
+        values = [p.estimate.value for p in self._parts if p.estimate.value is not None]
+        return math.fsum(values) if values else None
+
+    @property
+    def mean_w(self) -> float | None:
+        """Plain mean of the power that was told; of energies, over the seconds that they cover."""
+        if self.channel.kind in {"instant", "average"}:
+            return self._sum_w / self.samples if self.samples else None
+        return self.energy_j / self.covered_s if self.energy_j is not None and self.covered_s else None
+
+    @property
+    def covered_s(self) -> float | None:
+        """Seconds that samples stand for; ``None`` where nothing tells."""
+        if self.channel.kind != "delta":
+            return math.fsum(p.covered_s for p in self._parts) if self._parts else None
+        if self._delta_s:
+            return math.fsum(self._delta_s)
+        # What the first of them covers is not told.
+        return (self.last_us - self.first_us) / US_PER_S if self.last_us > self.first_us else None
+
+    @property
+    def uncovered_s(self) -> float | None:
+        """The other seconds of the span."""
+        if self.channel.kind == "delta":
+            return math.fsum(self._lost_s) if self.covered_s is not None else None
+        return math.fsum(p.uncovered_s for p in self._parts) if self._parts else None
+
+    @property
+    def span_s(self) -> float | None:
+        """Covered and uncovered seconds."""
+        covered_s, uncovered_s = self.covered_s, self.uncovered_s
+        return None if covered_s is None or uncovered_s is None else covered_s + uncovered_s
+
+    def close(self) -> None:
+        """Integrate what is left, and say what was found."""
+        if self._waiting:
+            self._flush(is_last=True)
+        self._say_all()
+        if self.samples and self.has_times and self.energy_j is None:
+            text = f"{self.channel.name}: {counted(self.samples, 'sample')} with no time between: no energy"
+            mend = "log for longer, or let the log say when each sample was taken"
+            self.findings.append(
+                Finding(code="CL244", severity="warning", message=text, file=self._file, mend=mend)
+            )
+
+    def reading(self, source: str) -> Reading:
+        """Return the reading; without a time base it is unknown.
+
+        Args:
+            source: Name that the errors of its sensor are kept under.
+        """
+        channel, energy = self.channel, self.energy_j
+        is_lower = any(p.estimate.state != "known" for p in self._parts) or bool(sum(self._lost_s))
+        random_j, shared = self._sigmas(source, energy) if energy else (0.0, {})
+        return Reading(
+            component=channel.component,
+            energy_j=exact_j(energy),
+            boundary=channel.boundary,
+            grade=channel.grade or ("C" if channel.kind in {"instant", "average"} else "B"),
+            method=channel.method,
+            state="unknown" if energy is None else "unbounded" if is_lower else "known",
+            u_random_j=random_j,
+            u_by_source_j=shared,
+            devices=(channel.device or channel.name,),
+            covered_s=self.covered_s,
+        )
+
+    def _sigmas(self, source: str, energy_j: float) -> tuple[float, dict[str, float]]:
+        """Return the random part and the shared ones; none where nobody knows the width."""
+        grade, gain_95 = self.channel.grade, self.channel.gain_95
+        name = f"{source}:{self.channel.device or self.channel.name}"
+        if grade == "A" and gain_95 is None:
+            return 0.0, {}
+        random_j = math.hypot(*(p.estimate.u_random for p in self._parts))
+        if gain_95 is not None:
+            return random_j, {f"meter:{name}": gain_95 / Z_95 * energy_j}
+        if grade in {"D", "E"} or self.channel.kind == "delta":
+            relative = default_relative_sigma(grade or "B") or 0.0
+            return random_j, {f"grade_{grade or 'B'}:{name}": relative * energy_j}
+        shared: dict[str, float] = {}
+        for part in self._parts:
+            for cause, sigma_j in part.estimate.u_by_source.items():
+                shared[cause] = shared.get(cause, 0.0) + sigma_j
+        return random_j, {f"{cause.partition(':')[0]}:{name}": u for cause, u in shared.items()}
+
+    def _flush(self, *, is_last: bool) -> None:
+        import numpy as np
+
+        t_us = np.concatenate([t for t, _ in self._blocks])
+        values = np.concatenate([v for _, v in self._blocks])
+        self._blocks, self._waiting = [], 0
+        pieces = self._pieces(t_us, values)
+        for place, (t, v) in enumerate(pieces):
+            self._integrate(t, v, ends=is_last and place == len(pieces) - 1)
+        if not is_last and len(t_us):
+            # What the last sample stands for reaches to the next one.
+            self._blocks = [(t_us[-1:], values[-1:])]
+
+    def _integrate(self, t_us: Array, values: Array, *, ends: bool) -> None:
+        import numpy as np
+
+        finite = t_us[np.isfinite(t_us)]
+        if not len(finite):
+            return
+        start_us, end_us = float(finite.min()), float(finite.max())
+        if ends:
+            end_us += self._tail_us
+        if self._window is not None:
+            start_us = start_us if self._parts else self._window.start_us
+            end_us = self._window.end_us if ends else end_us
+        self.first_us, self.last_us = min(self.first_us, start_us), max(self.last_us, end_us)
+        if end_us <= start_us:
+            return
+        integral = self._integral(t_us, values, start_us, end_us)
+        self._parts.append(integral)
+        for said in integral.findings:
+            self._say(said)
+        if integral.estimate.value:
+            hold_us = GAP_PERIODS * (integral.update_period_us or 0.0)
+            found = hours.split(t_us, values, (start_us, end_us), hold_us, kind=self.channel.kind)
+            hours.add(self.hours_j, found, integral.estimate.value)
+
+    def _integral(self, t_us: Array, values: Array, start_us: float, end_us: float) -> Integral:
+        from carbonlens.signals.integrate import integrate_counter, integrate_power
+
+        channel = self.channel
+        assert channel.kind != "delta"  # noqa: S101  # those are added up as they come
+        sensor = Sensor(
+            kind=channel.kind,
+            source=channel.name,
+            update_period_us=channel.period_us,
+            max_range=channel.max_range_j,
+            gain_u=GAIN_U if channel.gain_95 is None else channel.gain_95 / Z_95,
+        )
+        if channel.kind != "counter":
+            return integrate_power(t_us, values, start_us, end_us, sensor)
+        pairs = zip(t_us.tolist(), values.tolist(), strict=True)
+        readings = [(t, v if math.isfinite(v) else None) for t, v in pairs]
+        return integrate_counter(readings, start_us, end_us, sensor)
+
+    def _pieces(self, t_us: Array, values: Array) -> list[tuple[Array, Array]]:
+        """Part a series where its clock was set back; a part that repeats an earlier one is left out."""
+        import numpy as np
+
+        steps = np.diff(t_us)
+        rising = steps[steps > 0]
+        period_us = float(np.median(rising)) if len(rising) else 0.0
+        backs = np.nonzero(steps < -_SET_BACK_PERIODS * period_us)[0] + 1
+        # Many falls are lines out of order, not clocks: those are sorted.
+        if not len(backs) or not period_us or len(backs) > max(len(t_us) // 50, 3):
+            return [(t_us, values)]
+        pieces = list(zip(np.split(t_us, backs), np.split(values, backs), strict=True))
+        kept = [pieces[0]]
+        for t, v in pieces[1:]:
+            if any(_repeats(t, v, *earlier) for earlier in kept):
+                told = counted(len(t), "sample repeats an earlier one", "samples repeat earlier ones")
+                text = f"{self.channel.name}: {told}; counted once"
+                self.findings.append(Finding(code="CL201", severity="info", message=text, file=self._file))
+                self.samples -= len(t)
+                self._sum_w -= float(v[np.isfinite(v)].sum()) if self.channel.kind != "counter" else 0.0
+                continue
+            back_s = (float(kept[-1][0][-1]) - float(t[0])) / US_PER_S
+            text = f"{self.channel.name}: the clock goes back by {back_s:g} s; both parts are added up"
+            mend = "let the tool write UTC, and check that no file was joined to itself"
+            self.findings.append(
+                Finding(code="CL243", severity="warning", message=text, file=self._file, mend=mend)
+            )
+            kept.append((t, v))
+        return kept
+
+    def _say(self, said: Finding) -> None:
+        """Keep a Finding of a part; of several of one kind the first, with their number."""
+        first = self._said.setdefault(said.code, [said, 0])
+        first[1] += 1
+
+    def _say_all(self) -> None:
+        for said, count in self._said.values():
+            more = f" (the same in {counted(count - 1, 'further part')})" if count > 1 else ""
+            text = f"{self.channel.name}: {said.message}{more}"
+            self.findings.append(msgspec.structs.replace(said, message=text, file=self._file))
+        self._said.clear()
+
+
+def measured(series: Sequence[Series]) -> Measured:
+    """Return what the counted channels of one host hold."""
+    means = [s.mean_w for s in series]
+    known = [m for m in means if m is not None]
+    return Measured(
+        samples=max((s.samples for s in series), default=0),
+        mean_power_w=math.fsum(known) if known and len(known) == len(means) else None,
+        covered_s=max((s.covered_s for s in series if s.covered_s is not None), default=None),
+        uncovered_s=max((s.uncovered_s for s in series if s.uncovered_s is not None), default=None),
+    )
+
+
+def _repeats(t_us: Array, values: Array, earlier_us: Array, earlier: Array) -> bool:
+    import numpy as np
+
+    places = np.searchsorted(earlier_us, t_us)
+    places = np.minimum(places, len(earlier_us) - 1)
+    same = (earlier_us[places] == t_us) & (earlier[places] == values)
+    return bool(same.mean() >= _SAME_SHARE)

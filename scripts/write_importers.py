@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Write docs/importers.md from what each installed importer says of itself.
+
+python -m scripts.write_importers [FILE]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from carbonlens.importers.claiming import importers
+from carbonlens.importers.contract import Importer
+from carbonlens.importers.mapped_table import FIELDS
+
+PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "importers.md"
+_TITLES: Final = {
+    "runs": "Runs: other tools' results",
+    "trace": "Traces: meters' logs",
+    "profile": "Profiles: times without energy",
+    "bill": "Bills",
+    "claims": "Statements",
+}
+_HEAD: Final = """# Importers
+
+`carbonlens import FILE|DIR...` reads what people have: results of other tools, logs of meters,
+profiles, bills. A format is told by content, never by a name. Gzip and ZIP are undone, byte order
+marks, UTF-16, line ends and padding taken off; what had to be repaired, dropped or guessed is a
+Finding with file and line, and `--strict` makes it exit 3. Each content counts once, whatever
+copies and overlapping files tell of it. Energy is kept as its source states it; the ledger's
+emissions are computed from it, and the tool's own stand beside as evidence.
+
+| option | for |
+|---|---|
+| `--tz Europe/Paris` | local times without a zone; without it they are taken as UTC, and that is said |
+| `--site`, `--tag k=v` | runs that state none |
+| `--boundary device` | energies whose file does not say what they include |
+| `--interval 0.5`, `--start TIME` | logs without times, and of relative times |
+| `--voltage 3.8` | logs of current alone |
+| `--map map.toml` | teams, sites, zones and clocks by path and project; columns of any CSV |
+
+```toml
+# map.toml: of several places that match, the first that states a field counts
+[[place]]
+path = "vision/*"            # shell pattern of the file's path
+project = "bert-*"           # and of the run's project
+team = "vision"
+site = "lyon"
+zone = "FR"
+tz = "Europe/Paris"
+tags = {{ cost_center = "12" }}
+
+[[table]]                    # a CSV of no known format
+path = "lab/*.csv"
+columns = {{ run_id = "Name", energy_wh = "Energy (Wh)", duration_s = "Time" }}
+boundary = "it"
+grade = "B"
+```
+
+Fields of a table: {fields}.
+
+This page is generated: `python -m scripts.write_importers`. Grades: A external meter, B device
+counter, C integrated power, D model, E datasheet; what a file does not say is D.
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    found = importers()
+    kinds = [kind for kind in _TITLES if any(i.kind == kind for i in found)]
+    fields = ", ".join(f"`{name}`" for name in FIELDS)
+    lines = [_HEAD.format(fields=fields)]
+    for kind in kinds:
+        lines += [f"## {_TITLES[kind]}", ""]
+        for importer in sorted((i for i in found if i.kind == kind), key=lambda i: i.name):
+            lines += _section(importer)
+    return "\n".join(lines)
+
+
+def _section(importer: Importer) -> Iterator[str]:
+    facts = importer.facts
+    yield f"### {facts.title}"
+    yield ""
+    yield f"- Format: `{importer.name}`, version {importer.version}"
+    yield f"- Reads: {facts.reads}"
+    yield f"- Units: {facts.units}"
+    yield f"- Grade: {facts.grade}"
+    yield from (f"- Trap: {trap}" for trap in facts.traps)
+    yield f"- Tested on: {'; '.join(facts.tested_on)}"
+    yield ""
+
+
+def main() -> None:
+    """Write the page to the file named, or to its place."""
+    place = Path(sys.argv[1]) if len(sys.argv) > 1 else PAGE
+    place.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
