@@ -19,7 +19,7 @@ from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.units import Boundary
+from carbonlens.domain.units import Boundary, State
 
 _NAMED: Final = 3
 _SAME: Final = 1e-12
@@ -104,7 +104,7 @@ def restatement(
         why: Its words.
     """
     before, after = _by_id(old), _by_id(new)
-    moved = _moved(before, after)
+    moved = _moved(before, after), _retold(before, after)
     rows: list[Restated] = []
     same = 0
     for name in dict.fromkeys((*after, *before)):
@@ -121,13 +121,14 @@ def restatement(
 def _row(
     name: str,
     sets: tuple[Mapping[str, Figure], Mapping[str, Figure]],
-    moved: Collection[str],
+    moved: tuple[Collection[str], Collection[str]],
     factor_ids: Collection[str],
     stated: Reason | None,
     why: str,
 ) -> Restated:
     one, two = sets[0].get(name), sets[1].get(name)
-    causes = tuple(sorted((_leaves(name, sets[0]) | _leaves(name, sets[1])) & set(moved)))
+    below = _leaves(name, sets[0]) | _leaves(name, sets[1])
+    causes = tuple(sorted(below & set(moved[0]) or below & set(moved[1])))
     factors = [c for c in causes if c in factor_ids]
     if stated is not None:
         reason, detail = stated, why
@@ -136,7 +137,7 @@ def _row(
     elif one is not None and two is not None and one.formula != two.formula:
         reason, detail = "method", f"was {one.formula}; is {two.formula}"
     else:
-        reason, detail = "error", f"{_named(causes) or 'records'} changed"
+        reason, detail = "error", f"{_named(causes)} changed" if causes else "no input that it names changed"
     held = two or one
     return Restated(
         figure_id=name,
@@ -191,8 +192,10 @@ class PriorPeriod(msgspec.Struct, frozen=True, kw_only=True):
         period: The closed period.
         found_in: Periods in which the records were found, in order; their lines it is.
         records: Ids of the records.
-        closed_j, now_j: As it was closed, and as it is; ``None`` where nothing is known.
-        now: The same with its interval.
+        closed_j, now_j: As it was closed, and as it is, as far as known; ``None`` where nothing is.
+        closed_state: ``unbounded`` where a part was unknown at the close: a lower bound.
+        now: As it is, with its interval; ``unbounded`` where a part is unknown.
+        same_unknown: Whether what is unknown is the same then and now, so that it cancels.
         metered_at: Site whose meters, or bills with energy, counted it; ``None`` for recorded runs.
     """
 
@@ -203,14 +206,26 @@ class PriorPeriod(msgspec.Struct, frozen=True, kw_only=True):
     closed_j: Decimal | None
     now_j: Decimal | None
     now: Estimate
+    closed_state: State = "known"
+    same_unknown: bool = False
     metered_at: str | None = None
 
     @property
     def adjustment_j(self) -> Decimal | None:
-        """What is adjusted: exact; ``None`` where one of the two is unknown."""
+        """What is adjusted: exact; ``None`` where a part of one of the two is unknown.
+
+        A difference of lower bounds bounds nothing.
+        """
         if self.now_j is None or self.closed_j is None:
             return None
-        return self.now_j - self.closed_j
+        is_exact = self.same_unknown or self.closed_state == self.now.state == "known"
+        return self.now_j - self.closed_j if is_exact else None
+
+    @property
+    def is_none(self) -> bool:
+        """Whether nothing is adjusted, for sure: nothing that is to be said."""
+        both_unknown = self.same_unknown and self.closed_j is None and self.now_j is None
+        return both_unknown or self.adjustment_j == 0
 
 
 def prior_period(
@@ -218,6 +233,9 @@ def prior_period(
     closed: Mapping[Boundary | None, Decimal | None],
     now: Mapping[Boundary | None, tuple[Decimal | None, Estimate]],
     found: Iterable[tuple[str, str]],
+    *,
+    partial: Collection[Boundary | None] = (),
+    same_unknown: bool = False,
 ) -> tuple[PriorPeriod, ...]:
     """Return the lines that a closed period's late records make, one a boundary.
 
@@ -229,6 +247,8 @@ def prior_period(
         closed: Energy by boundary, as its manifest has it.
         now: Energy by boundary, as the ledger gives it today.
         found: Of each late record: its id, and the period in which it was found.
+        partial: Boundaries of whose energy a part was unknown at the close.
+        same_unknown: Whether the runs of unknown energy are those of the close, none of them late.
     """
     late = list(found)
     names = tuple(dict.fromkeys(record for record, _ in late))
@@ -238,19 +258,27 @@ def prior_period(
         now_j, estimate = now.get(boundary, (Decimal(0), Estimate(value=0.0, unit="J")))
         # A boundary that the manifest does not have had no energy in it.
         closed_j = closed.get(boundary, Decimal(0))
-        if late and closed_j != now_j:
-            lines.append(
-                PriorPeriod(
-                    period=period,
-                    found_in=periods,
-                    boundary=boundary,
-                    records=names,
-                    closed_j=closed_j,
-                    now_j=now_j,
-                    now=estimate,
-                )
-            )
+        line = PriorPeriod(
+            period=period,
+            found_in=periods,
+            boundary=boundary,
+            records=names,
+            closed_j=closed_j,
+            now_j=now_j,
+            now=estimate,
+            closed_state=held_state(closed_j, is_whole=boundary not in partial),
+            same_unknown=same_unknown,
+        )
+        if late and not line.is_none:
+            lines.append(line)
     return tuple(lines)
+
+
+def held_state(joules: Decimal | None, *, is_whole: bool) -> State:
+    """Return what is known of an energy that was summed as far as known."""
+    if joules is None:
+        return "unknown"
+    return "known" if is_whole else "unbounded"
 
 
 def not_as_closed(period: str, closed_with: str, old: str) -> Finding:
@@ -268,6 +296,27 @@ def not_as_closed(period: str, closed_with: str, old: str) -> Finding:
         f"rest on {old[:12]}",
         mend="give the factors of that time: a folder, or the wheel of the carbonlens that closed it",
         subject=period,
+    )
+
+
+def other_factors(closes: Mapping[str, str], used: str) -> tuple[Finding, ...]:
+    """Return the Findings of a statement that is made with other factors than its period was closed with.
+
+    Args:
+        closes: Hash of the factor set by close.
+        used: Hash of the set in use.
+    """
+    return tuple(
+        Finding(
+            code="CL400",
+            severity="warning",
+            message=f"{period} was closed with the factor set {then[:12]}, and this statement is made with "
+            f"{used[:12]}: its figures may differ from those of the close",
+            mend="give the factors of that time with --factors, or see carbonlens ledger restate",
+            subject=period,
+        )
+        for period, then in closes.items()
+        if then != used
     )
 
 
@@ -304,6 +353,14 @@ def _moved(before: Mapping[str, Figure], after: Mapping[str, Figure]) -> frozens
         elif one is None or two is None or (not one.inputs and not _alike(one.estimate, two.estimate)):
             moved.add(name)
     return frozenset(moved)
+
+
+def _retold(before: Mapping[str, Figure], after: Mapping[str, Figure]) -> frozenset[str]:
+    """Return the leaves that have their value still and count something else: a factor of another span."""
+    both = [(name, before[name], after[name]) for name in before.keys() & after.keys()]
+    return frozenset(
+        n for n, one, two in both if not one.inputs and not two.inputs and one.label != two.label
+    )
 
 
 def _leaves(name: str, figures: Mapping[str, Figure]) -> set[str]:

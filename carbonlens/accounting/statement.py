@@ -141,6 +141,18 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     figures: tuple[Figure, ...]
     findings: tuple[Finding, ...]
 
+    @property
+    def beside(self) -> tuple[Line, ...]:
+        """Lines that ``at_least`` sums, and ``total`` therefore lacks."""
+        at = f"statement.{self.period.name}"
+        held = {i for a in (self.at_least.amounts.values() if self.at_least else ()) for i in a.inputs}
+        return tuple(x for x in self.lines if any(f"{at}.{x.key}.{name}" in held for name in x.amounts))
+
+    @property
+    def unattributed(self) -> tuple[Line, ...]:
+        """What meters counted and no run explains, which is in no value of a label."""
+        return tuple(x for x in self.lines if x.kind == "unattributed")
+
 
 def statement(given: Given) -> Statement:
     """Return the statement of a period.

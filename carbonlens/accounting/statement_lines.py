@@ -231,13 +231,13 @@ def amounts_of(
         ),
         "supply_kg": Amount(
             _joined([x.supply_kg for x in further], "kg"),
-            "supply_kg = facility_kwh * supply",
-            _known(figure, parts, "supply"),
+            "supply_kg = facility_kwh * supply, where the factor of the grid leaves it out",
+            (*_known(figure, parts, "supply"), *_grid(parts)),
         ),
         "transmission_kg": Amount(
             _joined([x.transmission_kg for x in further], "kg"),
-            "transmission_kg = facility_kwh * loss / (1 - loss) * (generation + supply)",
-            _known(figure, parts, "loss", "supply"),
+            "transmission_kg = facility_kwh * loss / (1 - loss) * (location_kg / facility_kwh + supply)",
+            (*_known(figure, parts, "loss", "supply"), f"{at}.location_kg"),
         ),
         "water_site_l": Amount(
             _joined([x.site_l for x in drawn], "L"),
@@ -325,6 +325,11 @@ def _joined(parts: Sequence[Estimate], unit: str) -> Estimate:
 def _known(figure: str, parts: Sequence[Part], *names: str) -> tuple[str, ...]:
     ids = [p.terms.ids[n] for n in names for p in parts if n in p.terms.ids]
     return (figure, *dict.fromkeys(ids))
+
+
+def _grid(parts: Sequence[Part]) -> tuple[str, ...]:
+    """Return the ids of the grid's factors, which tell whether the fuel's supply is in them."""
+    return tuple(dict.fromkeys(i for p in parts for i in p.terms.input_ids))
 
 
 def _of_location(terms: SiteTerms) -> str:

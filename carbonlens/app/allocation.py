@@ -21,6 +21,7 @@ from carbonlens.accounting.service_shares import (
     with_meter,
 )
 from carbonlens.app.inventory import calendar_of, load_inventory
+from carbonlens.app.statement_ledger import month_of
 from carbonlens.app.statement_meters import meters_and_readings
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
@@ -204,6 +205,7 @@ def _metered(
     meters = {m.meter_id: replace(m, covers="ai") for m in known}
     found: dict[str, dict[str, Metered]] = {}
     findings = list(said)
+    local = month_of(calendar)
     for name, meter in wanted.items():
         if meter not in meters:
             findings.append(_no_meter(name, meter))
@@ -211,7 +213,7 @@ def _metered(
         for month, start, end in _months(calendar, span):
             if start >= now_us:
                 continue
-            for one in metered([meters[meter]], readings, start, min(end, now_us)):
+            for one in metered([meters[meter]], readings, start, min(end, now_us), local):
                 if one.is_whole:
                     found.setdefault(name, {})[month] = one
                 else:

@@ -233,6 +233,22 @@ def _in_reach(result: BenchResult) -> str:
     return f", and about {counted(result.needed, 'round')} would do"
 
 
+def _on(result: BenchResult, pace: Pace) -> str:
+    """Return how to go on: with what allows as many rounds as their scatter asks for."""
+    if result.needed is not None and result.needed > _FAR:
+        return "measure longer windows on a quieter machine, in a new series, or state a wider half_width"
+    if result.ended == "interrupted":
+        return "go on with --resume"
+    more = []
+    if result.ended == "budget":
+        more.append("a larger --budget")  # every call has its own
+    if result.needed is not None and result.needed > pace.most:
+        more.append(f"--rounds {result.needed}")
+    elif result.ended == "most_rounds":
+        more.append("more --rounds")
+    return f"go on with --resume, {' and '.join(more)}, or measure longer windows on a quieter machine"
+
+
 def _early(result: BenchResult, pace: Pace) -> tuple[Finding, ...]:
     half = result.half_width
     wide = f"; the widest interval is ±{half * 100:.1f} %{_in_reach(result)}" if half is not None else ""
@@ -250,9 +266,5 @@ def _early(result: BenchResult, pace: Pace) -> tuple[Finding, ...]:
     if result.ended not in told:
         return ()
     code, message = told[result.ended]
-    mend = "go on with --resume"
-    if result.needed is not None and result.needed > _FAR:
-        mend = "measure longer windows on a quieter machine, in a new series, or state a wider half_width"
-    elif result.ended == "most_rounds":
-        mend = "allow more rounds and go on with --resume, or measure longer windows on a quieter machine"
+    mend = _on(result, pace)
     return (Finding(code=code, severity="warning", message=message, mend=mend, subject="rounds"),)

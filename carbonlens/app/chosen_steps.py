@@ -117,10 +117,15 @@ def _selected(text: str) -> Step:
 
 def _refuse_twice(names: Sequence[str], where: str) -> None:
     if len(set(names)) < len(names):
+        if names[0] in names[1:]:
+            raise SelectionError(
+                f"{names[0]!r} is the baseline: it cannot be a step too",
+                where=where,
+                mend="name other steps, or another --baseline",
+            )
+        twice = next(n for n in names if names.count(n) > 1)
         raise SelectionError(
-            f"a step stands twice among {listed(names)}",
-            where=where,
-            mend="name the baseline and every step once",
+            f"the step {twice!r} is named twice", where=where, mend="name the baseline and every step once"
         )
 
 

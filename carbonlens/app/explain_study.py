@@ -38,9 +38,8 @@ def study_figures(
     from carbonlens.app.terms import parse_terms
     from carbonlens.compare.grouping import group
     from carbonlens.compare.study import compare_study
-    from carbonlens.reporting.comparison_figures import amount_figures
+    from carbonlens.reporting.comparison_figures import every_figure
     from carbonlens.reporting.derivations import ArmRuns, derived
-    from carbonlens.reporting.view import build_view
 
     given = prepare(
         study,
@@ -58,6 +57,4 @@ def study_figures(
         )
         for name, held in groups.items()
     }
-    printed = {name: p.figure for name, p in build_view(comparison).figures.items()}
-    every = {f.figure_id: f for f in amount_figures(comparison)} | printed
-    return derived(every, comparison, arms)
+    return derived(every_figure(comparison), comparison, arms)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from carbonlens.domain.finding import Finding
-from carbonlens.errors import UnwritableError, UsageError
+from carbonlens.errors import InputFileError, UnwritableError, UsageError
 from carbonlens.factors import checks, store
 from carbonlens.factors.place import locate_factors
 from carbonlens.factors.table_file import write_csv
@@ -53,6 +53,8 @@ def import_factors(
     """
     from carbonlens.factors import foreign
 
+    if not file.exists():
+        raise InputFileError("there is no such file", where=str(file), mend="check the path")
     folder = _folder(factors)
     target = folder / f"{file.stem}.csv"
     if target.exists() and not replace:

@@ -17,6 +17,9 @@ from carbonlens.factors.difference import Difference, difference
 from carbonlens.factors.store import FactorSet, open_factors
 from carbonlens.factors.table_file import Table, read_csv
 
+BUNDLED: Final = "bundled"
+"""Name of the bundled rows that a user's own table is compared with."""
+
 _WHEEL_TABLES: Final = "carbonlens/factors/data/"
 
 
@@ -161,7 +164,7 @@ def diff_factors(old: str, new: str | None = None) -> Compared:
         own = rows_of(old)
         shared = {(row.kind, row.subject) for row in own}
         base = [row for row in store.bundled().rows if (row.kind, row.subject) in shared]
-        return Compared(old="bundled", new=old, difference=difference(base, own))
+        return Compared(old=BUNDLED, new=old, difference=difference(base, own))
     return Compared(old=old, new=new, difference=difference(rows_of(old), rows_of(new)))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
@@ -65,7 +66,19 @@ def check_inventory(explicit: str | Path | None = None) -> Loaded:
             where="inventory",
             mend="write one with: carbonlens inventory init inventory",
         )
-    return folders.read(folder)
+    return _with_places(folders.read(folder))
+
+
+def _with_places(loaded: Loaded) -> Loaded:
+    """Return what was read, with what is wrong with the places of its sites."""
+    from carbonlens.app.statement_places import misplaced
+
+    inventory = loaded.inventory
+    if inventory is None:
+        return loaded
+    files = [f.name for f in loaded.files if f.name in ("sites.toml", "sites.csv")]
+    found = [replace(f, file=files[0] if files else None) for f in misplaced(inventory.sites)]
+    return replace(loaded, inventory=replace(inventory, findings=(*inventory.findings, *found)))
 
 
 def load_inventory(explicit: str | Path | None = None, *, store: Ledger | None = None) -> Kept:

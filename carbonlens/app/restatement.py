@@ -323,13 +323,15 @@ def _lines(ledger: Path, close: Close, found: Sequence[tuple[str, str]]) -> tupl
 
     hours = Period(close.start_us // US_PER_HOUR, close.end_us // US_PER_HOUR, close.period)
     with View(ledger, hours) as view:
-        totals = account(view).totals
-    now = {t.boundary: (t.energy.exact, t.energy.estimate) for t in totals}
+        held = account(view)
+    now = {t.boundary: (t.energy.exact, t.energy.estimate) for t in held.totals}
     closed: dict[Boundary | None, Decimal | None] = {e.boundary: e.energy_j for e in close.energy}
     if set(closed) == {None} and _told(now):
         # A manifest of the first version has one energy, of boundaries it does not name.
         closed = dict.fromkeys(now)
-    return prior_period(close.period, closed, now, found)
+    # As many as at the close, and none of them late: the same.
+    same = held.unknown_runs == close.unknown_energy and not {n for n, _ in found} & set(held.unknown_ids)
+    return prior_period(close.period, closed, now, found, partial=close.partial, same_unknown=same)
 
 
 def _told(now: Collection[Boundary | None]) -> bool:

@@ -26,6 +26,10 @@ from carbonlens.metering.deposit import fallback_ledger
 from carbonlens.metering.recovery import Recovery, recover
 
 _SHORTEST_ID = 4
+
+LATEST = "latest"
+"""Stands for the id of the run that began last."""
+
 _MOST_STUDIES = 5
 
 _READ_FOR_RANKS = 500
@@ -197,8 +201,8 @@ def find_run(text: str, *, study: str | None = None, ledger: str | Path | None =
     """Return the run whose id is, starts or ends with the text.
 
     Args:
-        text: Run id, or enough of its start or end; of a superseded record only where no run
-            that counts matches.
+        text: Run id, or enough of its start or end, or ``latest``; of a superseded record only
+            where no run that counts matches.
         study: Of the run, where several studies have its id.
         ledger: The ledger's folder; found as the command line finds it when ``None``.
 
@@ -217,7 +221,8 @@ def find_record(text: str, *, study: str | None = None, ledger: str | Path | Non
     with _opened(ledger) as (store, found):
         view = store.view()
         runs, _ = _current(store, found, view)
-        counting = _matching(text, [r for r in runs if study is None or r.study == study])
+        asked = [r for r in runs if study is None or r.study == study]
+        counting = _matching(text, asked) or (_begun_last(asked) if text.lower() == LATEST else [])
         if not counting:
             older = _matching(text, [r for r in view.runs if study is None or r.study == study])
             if len(older) == 1:
@@ -239,6 +244,11 @@ def _matching(text: str, runs: Sequence[Run]) -> list[Run]:
     if exact or len(text) < _SHORTEST_ID:
         return exact
     return [r for r in runs if r.run_id.startswith(text) or r.run_id.endswith(text)]
+
+
+def _begun_last(runs: Sequence[Run]) -> list[Run]:
+    """Return the run that began last, in a list; of two at once the later id."""
+    return [max(runs, key=lambda r: (r.start_us or 0, r.run_id))] if runs else []
 
 
 @contextmanager

@@ -301,7 +301,8 @@ def _missing(made: Sci, boundary: SoftwareBoundary, built: Sequence[Built]) -> F
         code="CL300",
         severity="error",
         message=f"the score is unknown: {'; '.join(told)} {missing}",
-        mend="state what is missing: sites.toml (PUE, zone), assets.csv (hardware, life), units of the runs",
+        mend="state what is missing: sites.toml (PUE, zone), assets.csv (hardware, life), hardware and units "
+        "of the runs",
     )
 
 

@@ -17,6 +17,7 @@ from carbonlens.accounting.deliveries import Coverage
 from carbonlens.accounting.embodied import CapitalGoods, capital_goods
 from carbonlens.accounting.initiative_lines import in_effect
 from carbonlens.accounting.money_years import of_electricity
+from carbonlens.accounting.restatement import other_factors
 from carbonlens.accounting.site_energy import SiteTerms, shares
 from carbonlens.accounting.standing import standing
 from carbonlens.accounting.statement import Given, Statement, statement
@@ -141,8 +142,8 @@ def make_statement(  # noqa: PLR0913 - each is a choice of the one who asks
     Args:
         period: ``2026Q3``, ``2026-08`` or ``2026``, fiscal; the last quarter that holds runs
             when ``None``.
-        by: ``team``, ``model``, ``zone`` (as runs record it) or ``tag:NAME`` for a line of each;
-            sites always have theirs.
+        by: ``team``, ``model``, ``zone`` (as runs record it, else of their site) or ``tag:NAME`` for a
+            line of each; sites always have theirs.
         inventory: The inventory folder; found as the command line finds it when ``None``.
         factors: The user's own factors, found likewise, or a whole set.
         ledger: The ledger's folder; found likewise.
@@ -208,7 +209,7 @@ def _with_hours(made: Statement, asked: _Question) -> tuple[Statement, Hourly]:
 def _question(
     store: Ledger, kept: Kept, factors: FactorSet, period: str | None, by: str | None, present_us: int
 ) -> _Question:
-    from carbonlens.ledger.closing import inventories_of, is_closed
+    from carbonlens.ledger.closing import factor_sets_of, inventories_of, is_closed
 
     calendar = calendar_of(kept.inventory.terms)
     last_quarter, said = ("", ()) if period else _last_quarter(store, calendar)
@@ -228,7 +229,11 @@ def _question(
         months=_months(_day(first), last),
         start=_day(first).isoformat(),
         end=(last + timedelta(days=1)).isoformat(),
-        said=(*said, *changed_since(inventories_of(store.path, span), kept)),
+        said=(
+            *said,
+            *changed_since(inventories_of(store.path, span), kept),
+            *other_factors(factor_sets_of(store.path, span), factors.sha256),
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from carbonlens.accounting.metered import MonthOf
@@ -71,13 +72,14 @@ def _with_month(parts: Any, months: Months, calendar: Calendar) -> Any:  # noqa:
 
     if calendar.reporting_timezone == "UTC":
         return parts.with_columns(nw.col("month_utc").alias(_MONTH))
-    hour = nw.col("hour_utc")
-    month = nw.lit(None)
+    hour, begins = nw.col("hour_utc"), accumulate(months.hours, initial=months.first_hour)
     end = months.first_hour + sum(months.hours)
-    for name, count in zip(reversed(months.names), reversed(months.hours), strict=True):
-        month = nw.when(hour < end).then(nw.lit(int(name.replace("-", "")))).otherwise(month)
-        end -= count
-    return parts.with_columns(month.alias(_MONTH))
+    numbers = [int(name.replace("-", "")) for name in months.names]
+    # Side by side, not one within the other: a clock that fell back to 2000 makes hundreds of months.
+    begun = [
+        nw.when((hour >= at) & (hour < end)).then(nw.lit(n)) for at, n in zip(begins, numbers, strict=False)
+    ]
+    return parts.with_columns(nw.max_horizontal(*begun).alias(_MONTH))
 
 
 class PeriodReading:
@@ -178,13 +180,12 @@ class PeriodReading:
         from carbonlens.ledger import queries
 
         keys = list(dict.fromkeys(["site", "zone", "boundary", *([label] if label else []), "run_id"]))
+        none = "(none)"
         parts = queries.labelled(self._parts, [label] if label else [])
         found: dict[str, list[str]] = {}
         for row in self._view.rows(parts.select(*keys).unique().sort("run_id")):
-            value = (
-                "" if label is None else f".{label}.{'(none)' if row[label] in (None, '') else row[label]}"
-            )
             site = self.sites[str(row["site"]), str(row["zone"])]
+            value = "" if label is None else f".{label}.{self._value(label, row[label], site) or none}"
             name = f"runs.{self._hours.text}{value}.{site}.{row['boundary'] or UNSTATED}"
             found.setdefault(name, []).append(row["run_id"])
         return {name: tuple(held) for name, held in found.items()}
@@ -192,10 +193,10 @@ class PeriodReading:
     def _activity(self, total: Total, label: str | None) -> Activity:
         group = total.group
         value = total.energy.estimate.value or 0.0
-        last = None if label is None else group[label]
+        site = self.sites[str(group["site"]), str(group["zone"])]
         cost = None if total.cost is None else total.cost.estimate
         return Activity(
-            site_id=self.sites[str(group["site"]), str(group["zone"])],
+            site_id=site,
             month=_name_of(group[_MONTH]),
             boundary=total.boundary,
             energy=total.energy.estimate,
@@ -204,8 +205,15 @@ class PeriodReading:
             costs={total.currency: cost} if total.currency is not None and cost is not None else {},
             runs=total.runs,
             grade_j={g: share * value for g, share in total.grade_shares.items()},
-            group=None if last is None or last == "" else str(last),
+            group=None if label is None else self._value(label, group[label], site),
         )
+
+    def _value(self, label: str, value: object, site: str) -> str | None:
+        """Return the value of a label; runs without a zone lie in that of their site."""
+        place = self.places[site].place
+        if value in (None, "") and label == "zone" and place is not None:
+            return place.zone
+        return None if value in (None, "") else str(value)
 
     def _rate(self, name: Name) -> Rates | None:
         if name not in self._rates:

@@ -22,6 +22,7 @@ from carbonlens.errors import UsageError
 from carbonlens.ledger.activity import READINGS
 from carbonlens.ledger.calendar import Calendar
 from carbonlens.ledger.store import Ledger
+from carbonlens.ledger.superseding import counting
 
 
 def in_local_days(charges: Sequence[Charge], inventory: Inventory) -> tuple[Charge, ...]:
@@ -75,14 +76,12 @@ def meters_and_readings(
     findings: Sequence[Finding] = ()
     if imported is None:
         imported, findings = store.rows(READINGS)
-    by_id = {r.reading_id: r for r in (*inventory.readings, *imported)}
-    gone = {r.supersedes for r in by_id.values() if r.supersedes}
-    readings = [r for name, r in by_id.items() if name not in gone]
+    readings, said = counting((*inventory.readings, *imported), READINGS.id_field)
     known = {s.site_id for s in inventory.sites}
     billed = [c for c in energy_once(charges)[0] if states_energy(c) and c.site in known]
     meters = {c.site or "": _meter_of_bills(c.site or "") for c in billed}
     readings += [_reading(c) for c in billed]
-    return (*inventory.meters, *meters.values()), tuple(readings), tuple(findings)
+    return (*inventory.meters, *meters.values()), tuple(readings), (*findings, *said)
 
 
 def _meter_of_bills(site: str) -> Meter:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.accounting.conversions import kwh_to_j
+from carbonlens.accounting.cost import Cost
 from carbonlens.accounting.statement import Statement
 from carbonlens.accounting.statement_lines import Line
 from carbonlens.app.statement import Made
@@ -22,6 +23,8 @@ _MOST_FINDINGS = 3
 _MOST_PIECES = 2
 _BASES = {"calendar_hour": "per calendar hour", "used_hour": "per expected hour of use"}
 _NAME_WIDTH = 28
+_CAUSES = {"CL480", "CL481"}
+_NOT_OF_CLOSE = {"CL469": "inventory files", "CL400": "factors"}
 _WORDS = {"recorded": "", "at_least": ", lower bound", "metered": ", metered", "unattributed": ""}
 _METERED_LEAST = ", metered, lower bound"
 
@@ -53,8 +56,12 @@ def print_as_text(made: Made, *, hourly: bool = False) -> None:
     entity = f"{statement.entity}: " if statement.entity else ""
     example = " (an example: its inventory is invented)" if made.example else ""
     _wrapped(f"{entity}{statement.heading}{example}")
-    lines = statement.groups if statement.groups else statement.lines
+    lines = statement.groups or statement.lines
     shown = lines[:_MOST_LINES]
+    if statement.groups:
+        # What no run explains is of no group, and a part of the total.
+        lines = (*lines, *statement.unattributed)
+        shown = (*shown, *statement.unattributed[:_MOST_PLACES])
     rows = [_row(_name(line, statement.label), line) for line in shown]
     rows.append(_row("total", statement.total))
     if statement.at_least is not None:
@@ -69,15 +76,23 @@ def print_as_text(made: Made, *, hourly: bool = False) -> None:
     for text in hourly_view.lines(made.hourly, in_full=hourly):
         _wrapped(text)
     held = "no inventory" if made.inventory_sha256 is None else f"inventory {made.inventory_sha256[:12]}"
-    output.say(f"Made with {held}, factors {made.factors_sha256[:12]}")
-    output.print_findings(statement.findings, most=_MOST_FINDINGS)
+    codes = {f.code for f in statement.findings}
+    other = [words for code, words in _NOT_OF_CLOSE.items() if code in codes]
+    told = f" ({' and '.join(other)} not those of the close)" if other else ""
+    _wrapped(f"Made with {held}, factors {made.factors_sha256[:12]}{told}")
+    # What is unknown because of its place is told by the place: the cause stands first.
+    found = sorted(statement.findings, key=lambda f: f.code not in _CAUSES)
+    output.print_findings(found, most=_MOST_FINDINGS)
 
 
 def _beside(statement: Statement) -> Iterator[str]:
     kg = statement.total.estimate("location_kg")
     market = statement.total.estimate("market_kg")
+    sites = list(dict.fromkeys(x.site_id for x in statement.beside))
+    more = f" and {len(sites) - _MOST_PLACES} more" if len(sites) > _MOST_PLACES else ""
+    without = f" without {', '.join(sites[:_MOST_PLACES])}{more} (lower bounds)" if sites else ""
     yield (
-        f"Total location-based {output.figure(fmt.mass(kg), kg)}; market-based "
+        f"Total{without} location-based {output.figure(fmt.mass(kg), kg)}; market-based "
         f"{output.figure(fmt.mass(market), market)}"
         + (", provisional" if any(b.is_provisional for b in statement.blends) else "")
     )
@@ -105,10 +120,9 @@ def _cost(statement: Statement) -> Iterator[str]:
         yield "Cost unknown: no price"
         return
     totals = "; ".join(fmt.money(e).text for e in cost.totals.values() if e.unit != NO_CURRENCY)
-    names = ", ".join(dict.fromkeys(line.name.replace("_", " ") for line in cost.lines))
     rest = [line.amount for line in cost.lines if line.name == "unallocated"]
     told = f"; carried by no run {'; '.join(fmt.money(e).text for e in rest)}" if rest else ""
-    yield f"Cost {totals or 'unknown'} ({names}){told}"
+    yield f"Cost {totals or 'unknown'} ({', '.join(_parts_of(cost))}){told}"
     for site in dict.fromkeys(line.site_id for line in cost.lines if line.part is not None):
         parts = [x for x in cost.lines if x.part is not None and x.site_id == site]
         yield f"Electricity bill of {site}: " + ", ".join(
@@ -120,6 +134,16 @@ def _cost(statement: Statement) -> Iterator[str]:
         yield f"Cost in {in_one.currency}: {fmt.money(in_one.total).text}, no exchange rate"
     if in_one is not None and in_one.real is not None:
         yield f"Cost {in_one.real_how}: {fmt.money(in_one.real).text}"
+
+
+def _parts_of(cost: Cost) -> Iterator[str]:
+    """Yield what a cost is made of, each part with its amount."""
+    for name in dict.fromkeys(line.name for line in cost.lines):
+        held = [line.amount for line in cost.lines if line.name == name]
+        sums = {e.unit: add([x for x in held if x.unit == e.unit], e.unit) for e in held}
+        texts = [fmt.money(e).text for unit, e in sums.items() if unit != NO_CURRENCY and e.value is not None]
+        texts += ["unknown"] if len(texts) < len(sums) else []
+        yield f"{name.replace('_', ' ')} {' + '.join(texts)}"
 
 
 def _places(statement: Statement) -> Iterator[str]:
@@ -195,7 +219,7 @@ def _name(line: Line, label: str | None) -> str:
     if label is not None and line.key.startswith("by."):
         return line.key.removeprefix(f"by.{label}.").removesuffix(".at_least") + _WORDS[line.kind]
     if line.kind == "unattributed":
-        return "  of it unattributed"
+        return "  of it unattributed" if label is None else f"unattributed at {line.site_id}"
     is_least = line.kind == "metered" and line.is_lower_bound
     return f"{line.site_id}{_METERED_LEAST if is_least else _WORDS[line.kind]}"
 

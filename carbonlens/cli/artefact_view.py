@@ -64,4 +64,4 @@ def _size(size: int) -> str:
 
 
 def _count(count: int) -> str:
-    return f"{count:,}"
+    return fmt.fixed(count, 0)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from carbonlens.app.bench import BenchOutcome, in_one_process
 from carbonlens.cli import compare_view, output
 from carbonlens.instrument.bench import BenchResult
 from carbonlens.reporting.comparison_json import comparison_json
+
+_MOST_LINES: Final = 10
 
 
 def _kept_processes(result: BenchResult) -> list[str]:
@@ -37,8 +41,14 @@ def print_outcome(outcome: BenchOutcome, *, json: bool) -> None:
             }
         )
         return
-    compare_view.print_as_text(outcome.comparison)
-    for line in _kept_processes(result):
+    kept = _kept_processes(result)
+    compare_view.print_as_text(
+        outcome.comparison,
+        within=_MOST_LINES - len(kept) - 1,
+        # This command with --json would measure again.
+        listed_by=f"carbonlens compare --study {outcome.study} --json",
+    )
+    for line in kept:
         output.say(line)
     if files:
         output.say(f"saved {' and '.join(files.values())}")

@@ -80,7 +80,8 @@ def _condition(one: Checked) -> dict[str, Any]:
 def _lines(one: Checked, name: str) -> list[str]:
     c = one.condition
     head = f"{one.outcome}: {name} "
-    side = "at least" if c.above else "at most"
+    # Not "at least": of a change below zero that reads the wrong way round.
+    side = "not below" if c.above else "not above"
     sure = "for sure" if c.confidence >= _SURE else f"at {c.confidence * 100:g} % confidence"
     if one.reason is not None:
         return output.wrap(f"{head}{c.text}: {one.reason}", output.width())

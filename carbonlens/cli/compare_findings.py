@@ -20,7 +20,7 @@ OF_COST: Final = frozenset({"CL309"})
 
 _FIRST: Final = (
     *("CL412", "CL418", "CL403", "CL405", "CL413", "CL441", "CL401", "CL443", "CL402", "CL404", "CL451"),
-    *("CL406", "CL424", "CL428", "CL449", "CL450", "CL454"),
+    *("CL406", "CL424", "CL428", "CL449", "CL450", "CL454", "CL166", "CL167", "CL168"),
 )
 """Findings that change how table and sums must be read."""
 

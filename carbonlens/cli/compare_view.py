@@ -32,14 +32,23 @@ def print_as_json(comparison: Comparison) -> None:
     output.print_json(identified_json(comparison))
 
 
-def print_as_text(comparison: Comparison, *, details: bool = False) -> None:
+def print_as_text(
+    comparison: Comparison,
+    *,
+    details: bool = False,
+    within: int | None = None,
+    listed_by: str = "--json lists all",
+) -> None:
     """Print the steps, the total of the accepted path, and what to look at.
 
     Args:
         comparison: The result.
         details: Print parts, gates, front and break-even of each step too.
+        within: Lines for all of it: findings get those that are left, one in any case.
+        listed_by: What lists the findings that are not printed.
     """
-    for line in _table(comparison):
+    table = _table(comparison)
+    for line in table:
         output.say(line)
     most = None if details else _MOST_REASONS
     disagreeing = _first(_disagreeing(comparison), most)
@@ -59,7 +68,12 @@ def print_as_text(comparison: Comparison, *, details: bool = False) -> None:
     for line in filled_in:
         output.note(line)
     used = len(disagreeing) + len(reasons) + len(totals) + len(filled_in)
-    output.print_findings(_worth_showing(comparison), most_lines=max(_MOST_LINES - used, _LEAST_LINES))
+    room = max(_MOST_LINES - used, _LEAST_LINES)
+    if within is not None:
+        room = max(min(room, within - len(table) - used - 1), 1)  # a line says how many more there are
+    output.print_findings(
+        _worth_showing(comparison), most_lines=room, cut=within is not None, listed_by=listed_by
+    )
 
 
 def _first(said: Sequence[Sequence[str]], most: int | None) -> list[str]:

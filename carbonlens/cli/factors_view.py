@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from carbonlens.app.factor_import import Imported
-from carbonlens.app.factors import Compared, Listed, Shown
+from carbonlens.app.factors import BUNDLED, Compared, Listed, Shown
 from carbonlens.cli import output
 from carbonlens.domain.counting import counted
 from carbonlens.domain.factor_row import FactorRow
@@ -16,6 +16,7 @@ from carbonlens.factors.difference import Change
 _MOST: Final = 15
 """Rows that are printed unless all are asked for."""
 
+_MOST_ALONE: Final = 3
 _WORDS: Final = {"life_cycle": "life-cycle"}
 
 
@@ -139,6 +140,15 @@ def print_difference(compared: Compared, *, every: bool, json: bool) -> None:
         f"{counted(len(found.changed), 'figure')} changed, {found.same} alike, "
         f"{len(found.only_old)} only in {compared.old}, {len(found.only_new)} only in {compared.new}"
     )
+    for where, rows in ((compared.old, found.only_old), (compared.new, found.only_new)):
+        for row in rows if every else rows[:_MOST_ALONE]:
+            output.say(
+                output.clip(f"only in {where}: {row.factor_id} {row.value:f} {_unit(row)}", output.WIDTH)
+            )
+        if len(rows) > _MOST_ALONE and not every:
+            output.say(f"... and {len(rows) - _MOST_ALONE} more only in {where} (--all prints every one)")
+    if compared.old == BUNDLED:
+        output.say("Of the bundled factors, those of the same kinds and subjects are compared.")
 
 
 def print_import(result: Imported, *, json: bool) -> None:

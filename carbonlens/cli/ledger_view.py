@@ -15,6 +15,7 @@ from carbonlens.cli import output
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.units import State
 from carbonlens.errors import UnwritableError
 from carbonlens.reporting import format as fmt
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from carbonlens.ledger.verify import Check, Verification
 
 _MOST_FINDINGS = 4
+_MOST_LINES = 8
+"""Of findings."""
+
 _MOST_MONTHS = 6
 
 
@@ -115,21 +119,24 @@ def print_close(result: Close, *, json: bool) -> None:
     if json:
         output.print_json({"schema": "carbonlens/ledger-close/1", **_builtins(result)})
         return
+    from carbonlens.ledger.calendar import spoken
+
     output.say(
-        f"Closed {result.period}: {counted(result.counting, 'run counts', 'runs count')}, "
+        f"Closed {spoken(result.period)}: {counted(result.counting, 'run counts', 'runs count')}, "
         f"{_count(len(result.runs), 'record')}, {_count(len(result.charges), 'charge')}, "
         f"{_count(len(result.readings), 'meter reading')}."
     )
     output.say(_days(result))
     for energy in result.energy:
         at = f"{energy.boundary} boundary" if energy.boundary else "boundary not stated"
-        output.say(f"Energy {_energy(energy)} ({at}).")
+        is_whole = energy.boundary not in result.partial
+        output.say(f"Energy {_energy(energy, is_whole=is_whole)} ({at}).")
     if result.unknown_energy:
         output.say(f"Of {_count(result.unknown_energy, 'run')} the energy is not known, or in part only.")
     if result.adjustments:
         output.say(f"{_count(len(result.adjustments), 'prior-period adjustment')} taken up.")
     before = (
-        f"{result.previous}, manifest {str(result.previous_sha256)[:12]}"
+        f"{spoken(result.previous)}, manifest {str(result.previous_sha256)[:12]}"
         if result.previous
         else "none before it"
     )
@@ -176,25 +183,30 @@ def _days(closed: Close) -> str:
     return f"From {first} to {last} in {calendar.words}."
 
 
-def _energy(closed: ClosedEnergy) -> str:
+def _energy(closed: ClosedEnergy, *, is_whole: bool) -> str:
     if closed.energy_j is None:
         return "unknown"
-    return fmt.energy(Estimate(value=float(closed.energy_j), unit="J")).text
+    state: State = "known" if is_whole else "unbounded"
+    return fmt.energy(Estimate(value=float(closed.energy_j), unit="J", state=state)).text
 
 
 def _print_worst(findings: Sequence[Finding]) -> None:
     order = {"error": 0, "warning": 1, "info": 2}
     ranked = sorted(findings, key=lambda f: order[f.severity])
+    printed, lines = 0, 0
     for finding in ranked[:_MOST_FINDINGS]:
         place = f"{Path(finding.file).name}: " if finding.file else ""
         mend = f" ({finding.mend})" if finding.mend else ""
         text = output.clean(f"{finding.code} {finding.severity}: {place}{finding.message}{mend}")
-        for line in textwrap.wrap(
-            text, output.WIDTH, subsequent_indent="  ", max_lines=2, placeholder=" ..."
-        ):
+        wrapped = textwrap.wrap(text, output.WIDTH, subsequent_indent="  ")
+        # Whole or not at all: what is cut off last is the mend.
+        if printed and lines + len(wrapped) > _MOST_LINES:
+            break
+        for line in wrapped:
             output.note(line)
-    if len(ranked) > _MOST_FINDINGS:
-        output.note(f"... and {len(ranked) - _MOST_FINDINGS} more (--json lists all, with their files)")
+        printed, lines = printed + 1, lines + len(wrapped)
+    if len(ranked) > printed:
+        output.note(f"... and {len(ranked) - printed} more (--json lists all, with their files)")
 
 
 def _them(count: int) -> str:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final
 
@@ -20,7 +21,9 @@ def load_records_library() -> None:
     They are a tenth of the start of ``carbonlens run`` (with ``inspect``, ``ast`` and
     ``tokenize``, which they load), and the standard library of Python 3.11 has what msgspec
     takes from them. Whoever imports them later gets them. Nothing is done where they are
-    loaded already, nor when carbonlens is a guest in another program.
+    loaded already. The program ``carbonlens`` alone calls it: not a program that imports the
+    package, and not the processes that it starts (commands, and the workers of a bench, which
+    import the user's functions), whose interpreters begin anew.
     """
     for name, known in _SELDOM.items():
         if name not in sys.modules:
@@ -60,6 +63,8 @@ class _Deferred(ModuleType):
 
     def __init__(self, name: str, known: Mapping[str, object]) -> None:
         super().__init__(name)
+        # Without one, importlib.util.find_spec of the name would fail instead of saying that it is there.
+        self.__spec__ = ModuleSpec(name, None)
         self.__dict__.update(known)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the module holds

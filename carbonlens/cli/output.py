@@ -11,7 +11,7 @@ import msgspec
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.finding import Finding
 from carbonlens.errors import UnwritableError
-from carbonlens.reporting.format import Printed
+from carbonlens.reporting.format import GROUP, Printed
 
 WIDTH = 80
 _NARROWEST = 40
@@ -54,6 +54,14 @@ def say_fact(name: str, text: str) -> None:
         break_on_hyphens=False,
     ):
         say(line)
+
+
+_SHORT_ID = 12
+
+
+def short_id(run_id: str) -> str:
+    """Return the end of a run's id that a line has room for; every command that takes an id takes it."""
+    return run_id[-_SHORT_ID:]
 
 
 def note(text: str) -> None:
@@ -237,20 +245,34 @@ def _column(letter: str) -> int:
 def clean(text: str) -> str:
     """Return the text for a terminal: plain spaces, no control characters that could rewrite it.
 
-    A line break, as in the errors of other programs, is a space.
+    A line break, as in the errors of other programs, is a space. The narrow space that groups
+    digits goes: as a plain one it would part a number, so that ``[450, 1 450]`` has three.
     """
+    if GROUP in text:
+        import re  # here, as above
+
+        text = re.sub(rf"(?<=\d){GROUP}(?=\d)", "", text)
     return "".join(
         c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text
     )
 
 
-def print_findings(findings: Sequence[Finding], *, most: int = 3, most_lines: int | None = None) -> None:
+def print_findings(
+    findings: Sequence[Finding],
+    *,
+    most: int = 3,
+    most_lines: int | None = None,
+    cut: bool = False,
+    listed_by: str = "--json lists all",
+) -> None:
     """Print errors and warnings on stderr, the worst first, at most ``most`` of them.
 
     Args:
         findings: What was found; notes of severity ``info`` are left out.
         most: How many are printed.
         most_lines: Lines there are for them; the first is printed in any case.
+        cut: Whether the first too is cut to them, with an ellipsis.
+        listed_by: What lists the others, where that is not this command with ``--json``.
     """
     shown = [f for f in findings if f.severity != "info"]
     shown.sort(key=lambda f: f.severity != "error")
@@ -263,6 +285,8 @@ def print_findings(findings: Sequence[Finding], *, most: int = 3, most_lines: in
         lines = wrap(text, width(), cut=False)
         if count and most_lines is not None and used + len(lines) > most_lines:
             break
+        if cut and most_lines is not None and len(lines) > most_lines:
+            lines = [*lines[: most_lines - 1], clip(f"{lines[most_lines - 1]} …", width())]
         count, used = count + 1, used + len(lines)
         for line in lines:
             note(line)
@@ -271,4 +295,4 @@ def print_findings(findings: Sequence[Finding], *, most: int = 3, most_lines: in
         errors = sum(f.severity == "error" for f in shown[count:])
         parts = ((errors, "error"), (rest - errors, "warning"))
         told = " and ".join(f"{n} more {word}{'' if n == 1 else 's'}" for n, word in parts if n)
-        note(f"... and {told} (--json lists all)")
+        note(f"... and {told} ({listed_by})")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from carbonlens.app.restatement import Restating
 from carbonlens.cli import output
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
+from carbonlens.ledger.calendar import spoken
 from carbonlens.reporting import format as fmt
 
 _MOST: Final = 8
@@ -64,7 +64,9 @@ def print_adjustments(lines: Sequence[PriorPeriod], *, json: bool) -> None:
                 "metered_at": x.metered_at,
                 "records": x.records,
                 "closed_j": x.closed_j,
+                "closed_state": x.closed_state,
                 "now_j": x.now_j,
+                "now_state": x.now.state,
                 "adjustment_j": x.adjustment_j,
             }
             for x in lines
@@ -74,13 +76,16 @@ def print_adjustments(lines: Sequence[PriorPeriod], *, json: bool) -> None:
     if not lines:
         output.say("No closed period holds other energy than it was closed with.")
         return
+    periods = {p for x in lines for p in (x.period, *x.found_in)}
+    # Two closes of one name, of different calendars, are told apart by the whole name.
+    name = spoken if len(set(map(spoken, periods))) == len(periods) else str
     table = [
         [
-            x.period,
-            ", ".join(x.found_in),
+            name(x.period),
+            ", ".join(map(name, x.found_in)),
             (x.boundary or "not stated") + (f", metered at {x.metered_at}" if x.metered_at else ""),
             str(len(x.records)),
-            *_joules(x.closed_j, x.now_j, x.adjustment_j),
+            *_joules(x),
         ]
         for x in lines
     ]
@@ -102,12 +107,13 @@ def _amount(estimate: Estimate | None) -> str:
     return fmt.mass(estimate).text if estimate.unit == "kg" else fmt.plain(estimate, estimate.unit).text
 
 
-def _joules(closed: Decimal | None, now: Decimal | None, difference: Decimal | None) -> list[str]:
+def _joules(line: PriorPeriod) -> list[str]:
     """Return a row's energies in one unit, that of the largest: figures in two cannot be subtracted."""
-    given = [None if j is None else float(j) for j in (closed, now, difference)]
+    given = [None if j is None else float(j) for j in (line.closed_j, line.now_j, line.adjustment_j)]
     scale = fmt.energy_scale(max((abs(j) for j in given if j is not None), default=None))
     texts = [
-        "unknown" if j is None else fmt.energy(Estimate(value=j, unit="J"), scale).text for j in given[:-1]
+        fmt.energy(Estimate(value=j, unit="J", state="unknown" if j is None else state), scale).text
+        for j, state in zip(given, (line.closed_state, line.now.state), strict=False)
     ]
     change = Estimate(value=given[-1], unit="J", state="unknown" if given[-1] is None else "known")
     return [*texts, fmt.energy(change, scale, plus=True).text]

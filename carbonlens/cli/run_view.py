@@ -46,10 +46,10 @@ def _print(result: CommandResult, run: Run, *, json: bool) -> None:
     total = run.total_energy
     grade = f", grade {total.grade}" if total.grade else ""
     if any(f.code == REPLAYED for f in run.findings):
-        grade = ", played from a recording, not measured"
+        grade = ", played from a recording"
     is_saved = result.stored is not None and result.stored.ledger is not None
     failed = " as failed" if run.status == "failed" else ""
-    end = f"saved run {run.run_id}{failed}" if is_saved else "the run was not saved"
+    end = f"saved run {output.short_id(run.run_id)}{failed}" if is_saved else "the run was not saved"
     output.note(f"carbonlens: {output.figure(fmt.energy(total), total)}{grade}; {end}")
     for finding in run.findings:
         if finding.code in LEFT_OUT:

@@ -71,7 +71,9 @@ def _list(study: str | None, limit: int, ledger: LedgerOption, json: bool) -> No
 
 
 def show_command(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="Run id, or enough of its start or end.")],
+    run_id: Annotated[
+        str, typer.Argument(metavar="RUN", help="Run id, or enough of its start or end, or: latest.")
+    ],
     study: Annotated[
         str | None,
         typer.Option("--study", metavar="STUDY", help="Of the run, where several studies have its id."),

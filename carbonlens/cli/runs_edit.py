@@ -44,7 +44,11 @@ def supersede_command(
     run: RunArgument,
     by: Annotated[
         list[str],
-        typer.Option("--by", metavar="FILE|FIELD=VALUE", help="A JSON file, or a field; several times."),
+        typer.Option(
+            "--by",
+            metavar="FILE|FIELD=VALUE",
+            help="A JSON file, or a field: units=20; several times.",
+        ),
     ],
     why: Annotated[
         str | None, typer.Option("--why", metavar="TEXT", help="Reason, kept in the new record.")
@@ -76,4 +80,6 @@ def _print(edited: Edited, *, json: bool) -> None:
     if edited.settles:
         output.note(f"settled: {counted(edited.settles + 1, 'correction')} of the run by several hosts")
     if edited.adjusts is not None:
-        output.note(f"period {edited.adjusts} is closed: this is a prior-period adjustment")
+        from carbonlens.ledger.calendar import spoken
+
+        output.note(f"period {spoken(edited.adjusts)} is closed: this is a prior-period adjustment")

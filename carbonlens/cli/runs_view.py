@@ -17,6 +17,7 @@ from carbonlens.cli.artefact_view import artefact_lines
 from carbonlens.cli.conditions_view import condition_lines
 from carbonlens.cli.execution_view import execution_lines
 from carbonlens.cli.phases_view import print_phases
+from carbonlens.cli.run_view import REPLAYED
 from carbonlens.cli.token_view import token_lines
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, unknown
@@ -78,6 +79,10 @@ def print_list(listing: Listing, limit: int) -> None:
             output.say(line)
         for line in [] if listing.totals is None else _total_lines(listing.totals, listing.jobs):
             output.say(line)
+        played = sum(map(_is_played, listing.runs if listing.totals is not None else ()))
+        if played:
+            which = counted(played, "of them was", "of them were")
+            output.say(f"  {which} played from a recording, not measured")
     if any(isinstance(e, ListedJob) and e.billed is None for e in shown):
         output.note("N+ x: ranks may lie further back, so the job's energy is unknown here (all: --json)")
     if listing.recovered:
@@ -89,9 +94,10 @@ def print_list(listing: Listing, limit: int) -> None:
         )
     if listing.kept_elsewhere is not None:
         kept = listing.kept_elsewhere
-        output.note(
-            f"{_runs(kept.runs)} could not reach their ledger: carbonlens runs --ledger {kept.ledger}"
-        )
+        reach = counted(kept.runs, "run could not reach its ledger", "runs could not reach their ledger")
+        output.note(f"{reach}:")
+        output.note(f"  carbonlens runs --ledger {kept.ledger}")
+        output.note("move the folder runs/ there into a ledger, or remove it, and this note ends")
     output.print_findings(listing.findings)
 
 
@@ -183,30 +189,56 @@ def _total_lines(totals: Totals, jobs: Sequence[ListedJob] = ()) -> list[str]:
     together = sum(len(j.run.parts) - 1 for j in jobs if j.run.first.parent_run_id is None)
     counted = f"{_runs(totals.runs - together)}{nested}"
     lines = []
+    largest = max((p.billed.value or 0.0 for p in totals.parts), default=0.0)
+    scale = fmt.energy_scale(largest) if len(totals.parts) > 1 else None  # to be compared by eye
     for part in totals.parts:
         which = counted if len(totals.parts) == 1 else _runs(part.runs)
         at = f" ({part.boundary} boundary)" if part.boundary else ""
-        lines.append(f"total of {which}: {output.figure(fmt.energy(part.billed), part.billed)}{at}")
+        lines.append(f"total of {which}: {_total(part.billed, scale)}{at}")
         if part.unattributed is not None:
-            idle = output.figure(fmt.energy(part.unattributed), part.unattributed)
+            idle = _total(part.unattributed, scale)
             lines.append(f"  idle or unrecorded work on their devices: {idle}{at}")
     if totals.unknown:
-        named = ", ".join(_short(i) for i in totals.unknown[:_MOST_NAMES])
+        named = ", ".join(output.short_id(i) for i in totals.unknown[:_MOST_NAMES])
         more = len(totals.unknown) - _MOST_NAMES
         rest = f" and {more} more" if more > 0 else ""
         lines.append(output.clip(f"energy unknown, in no total: {named}{rest}", output.WIDTH))
     return lines
 
 
-def _short(run_id: str) -> str:
-    return run_id[-12:] if len(run_id) > 12 else run_id
+def _total(estimate: Estimate, scale: fmt.Scale | None) -> str:
+    """Return a total; one without any interval bounds nothing, whatever is missing beside it."""
+    if estimate.state == "unbounded" and estimate.value is not None and estimate.low is None:
+        known = Estimate(value=estimate.value, unit=estimate.unit)
+        return f"{fmt.energy(known, scale).text} counted [interval unknown]"
+    return output.figure(fmt.energy(estimate, scale), estimate)
+
+
+def _is_played(run: Run) -> bool:
+    return any(f.code == REPLAYED for f in run.findings)
+
+
+def _status(run: Run | JobRun) -> str:
+    """Return how a run ended; of one that was played from a recording that goes before."""
+    played = _is_played(run) if isinstance(run, Run) else any(map(_is_played, run.parts))
+    if not played:
+        return run.status
+    # There is no room for both words of a recovered one, whose interval has one end.
+    return "played" if run.status in ("complete", "recovered") else f"played, {run.status}"
+
+
+def _named(run: Run) -> str:
+    """Return study and step of a run, or the program of one that has neither."""
+    if run.study is None and run.step is None and run.origin is not None and run.origin.program:
+        return f"({run.origin.program})"
+    return f"{run.study or '-'}/{run.step or '-'}"
 
 
 def _row(run: Run) -> list[str]:
     return [
-        _short(run.run_id),
-        f"{run.study or '-'}/{run.step or '-'}",
-        run.status,
+        output.short_id(run.run_id),
+        _named(run),
+        _status(run),
         _start(run)[:16],
         _time(run),
         _figure(run.total_energy),
@@ -227,9 +259,9 @@ def _job_row(job: ListedJob) -> list[str]:
     energy = unknown("J") if job.billed is None else job.billed
     more = "+" if job.billed is None else ""
     return [
-        _short(run.first.run_id),
-        f"{len(run.parts)}{more} x {run.first.study or '-'}/{run.first.step or '-'}",
-        run.status,
+        output.short_id(run.first.run_id),
+        f"{len(run.parts)}{more} x {_named(run.first)}",
+        _status(run),
         _start(run)[:16],
         _time(run),
         _figure(energy),

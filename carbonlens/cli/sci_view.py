@@ -94,7 +94,9 @@ def _body(scored: Scored) -> Iterator[str]:
         yield f"{built.component.name}:"
         for one in built.inputs:
             symbol = "E facility" if one.symbol == "E" else one.symbol
-            yield f"  {symbol} {_amount(one)} ({one.evidence}: {one.source or one.name})"
+            came = one.source or one.name
+            told = came if one.estimate.value is None else f"{one.evidence}: {came}"
+            yield f"  {symbol} {_amount(one)} ({told})"
     rest = len(scored.built) - _MOST_COMPONENTS
     if rest > 0:
         yield f"... and {counted(rest, 'more component')} (--json lists all)"

@@ -162,7 +162,9 @@ def _of_effect(effect: Effect | None, unit: str, margin: float) -> str:
     if effect.is_disturbed:
         return f"{against}, but no round was measured on a quiet, unchanged machine, so there is no verdict"
     if effect.n_rounds < ROUNDS_NEEDED:
-        return f"{against}; {counted(effect.n_rounds, 'complete round')}, and a verdict needs {ROUNDS_NEEDED}"
+        # Runs without numbers of rounds are rounds too, in their order.
+        done = f"{counted(effect.n_rounds, 'complete round')} (a run of each)"
+        return f"{against}; {done}, and a verdict needs {ROUNDS_NEEDED}"
     if effect.verdict == "same":
         # The interval printed is wider than the tests' own, and may reach beyond the margin.
         return f"{against}; two one-sided tests put it within the margin of {_plain(margin)}"

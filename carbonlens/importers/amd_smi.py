@@ -107,7 +107,7 @@ class _Log:
             try:
                 if len(cells) != len(names):
                     size = "more" if len(cells) > len(names) else "fewer"
-                    raise ValueError(f"has {size} cells than there are columns")
+                    raise ValueError(f"has not as many cells as there are columns, but {size}")
                 row = dict(zip(names, cells, strict=True))
                 if row.get("xcp", "0").lower() not in {"0", *UNKNOWN_WORDS}:
                     continue

@@ -125,7 +125,7 @@ def _is_stamped(line: str) -> bool:
     return line[4:5] == "-" and line[_STAMP_LENGTH - 3 : _STAMP_LENGTH] == " - "
 
 
-class _Told(msgspec.Struct, kw_only=True):
+class _Told(msgspec.Struct, frozen=True, kw_only=True):
     """One tracker, by one log or both."""
 
     source: Source

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Final, TypeAlias
@@ -52,16 +53,18 @@ class Consumption(msgspec.Struct, frozen=True, kw_only=True):
     line: int
 
 
-class Epoch(msgspec.Struct, kw_only=True):
+@dataclass(kw_only=True, slots=True)
+class Epoch:
     """What the standard log says of an epoch: seconds, and watts of each component's devices."""
 
     duration_s: Decimal | None = None
-    watts: dict[str, Decimal | None] = msgspec.field(default_factory=dict)
+    watts: dict[str, Decimal | None] = field(default_factory=dict)
     stamp: str
     line: int
 
 
-class Session(msgspec.Struct, kw_only=True):
+@dataclass(kw_only=True, slots=True)
+class Session:
     """One tracker's life, as one log tells it."""
 
     line: int
@@ -69,12 +72,12 @@ class Session(msgspec.Struct, kw_only=True):
     version: str | None = None
     pue: Decimal | None = None
     location: str | None = None
-    devices: dict[str, str] = msgspec.field(default_factory=dict)
+    devices: dict[str, str] = field(default_factory=dict)
     actual: Consumption | None = None
     predicted: int | None = None
-    epochs: list[Epoch] = msgspec.field(default_factory=list)
+    epochs: list[Epoch] = field(default_factory=list)
     ended: bool = False
-    bad: list[tuple[int, str]] = msgspec.field(default_factory=list)
+    bad: list[tuple[int, str]] = field(default_factory=list)
 
 
 def messages(source: Source) -> Iterator[tuple[int, str, str]]:

@@ -12,6 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import Reading, Run
 from carbonlens.domain.units import J_PER_KWH, US_PER_S, Grade
@@ -126,7 +127,7 @@ class _Reading:
             raise ValueError("has fewer cells than the header has columns, and it cannot be told which")
         row = dict(zip(header, whole, strict=True))
         lacking = len(header) - len(cells)
-        return row, f"lacks {lacking} cells, which made it slide to the left; it was put right by its kinds"
+        return row, f"lacks {counted(lacking, 'cell')} and slid to the left; it was put right by its kinds"
 
     def _record(self, line: int, row: Mapping[str, str]) -> RunRecord:
         energy_kwh = self._number(row, "energy_consumed")

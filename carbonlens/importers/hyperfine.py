@@ -23,7 +23,7 @@ _START: Final = re.compile(r'^\s*\{\s*"results":\s*\[\s*\{\s*"command":\s*"')
 _SAME: Final = 1e-3
 
 
-class _Result(msgspec.Struct):
+class _Result(msgspec.Struct, frozen=True):
     command: str
     mean: float | None
     median: float | None
@@ -34,7 +34,7 @@ class _Result(msgspec.Struct):
     parameters: dict[str, str | float] = {}
 
 
-class _Export(msgspec.Struct):
+class _Export(msgspec.Struct, frozen=True):
     results: list[_Result]
 
 

@@ -32,7 +32,7 @@ _SERIES: Final = (
 """Keys, components, and whether they are the work's own share."""
 
 
-class _Row(msgspec.Struct):
+class _Row(msgspec.Struct, frozen=True):
     timestamp: float
     rapl_estimated_attributable_power_draw: float | None = None
     nvidia_estimated_attributable_power_draw: float | None = None

@@ -128,7 +128,7 @@ class _Reading:
             try:
                 if not isinstance(cells, dict):
                     size = "more" if len(cells) > len(self._table.header) else "fewer"
-                    raise ValueError(f"has {size} cells than the header has columns")
+                    raise ValueError(f"has not as many cells as the header has columns, but {size}")
                 record = self._record(line, cells)
             except ValueError as error:
                 rejected += 1

@@ -25,7 +25,7 @@ _SAME: Final = 0.01
 """Share by which figures that imply each other may differ."""
 
 
-class _Configuration(msgspec.Struct):
+class _Configuration(msgspec.Struct, frozen=True):
     gpu_model: str
     num_gpus: int
     model_id: str | None = None
@@ -57,7 +57,7 @@ class _Configuration(msgspec.Struct):
         return "request", self.energy_per_request_joules
 
 
-class _Results(msgspec.Struct):
+class _Results(msgspec.Struct, frozen=True):
     configurations: list[_Configuration]
     task: str
     model_id: str | None = None

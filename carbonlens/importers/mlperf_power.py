@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from carbonlens.domain.counting import counted
+from carbonlens.domain.decoding import decode_json
 from carbonlens.errors import InputFileError
 from carbonlens.importers.contract import (
     SPECIFIC,
@@ -56,7 +57,7 @@ _MOST_UNCERTAINTY: Final = 0.01
 _BATCH: Final = 65_536
 
 
-class _Entry(msgspec.Struct):
+class _Entry(msgspec.Struct, frozen=True):
     key: str
     value: Any
 
@@ -335,7 +336,7 @@ def _told_by(detail: Source) -> dict[str, Any]:
         if found is None or found[1] not in _KEYS or not text.startswith(_PREFIX):
             continue
         try:
-            entry = msgspec.json.decode(text.removeprefix(_PREFIX), type=_Entry)
+            entry = decode_json(text.removeprefix(_PREFIX), _Entry)
         except (msgspec.DecodeError, RecursionError):
             continue  # a torn line tells nothing; what is missing is said where it matters
         told[entry.key] = entry.value

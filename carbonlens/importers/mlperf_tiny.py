@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
-
-import msgspec
 
 from carbonlens.domain.run import Run
 from carbonlens.importers import unit_checks
@@ -41,7 +40,8 @@ _SAME: Final = 0.002
 _LEAST_W: Final = 1e-7
 
 
-class _Window(msgspec.Struct):
+@dataclass(slots=True)
+class _Window:
     number: str
     line: int
     at_s: str

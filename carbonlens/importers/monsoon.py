@@ -21,7 +21,8 @@ from carbonlens.importers.sources import Source, first_names
 if TYPE_CHECKING:
     from carbonlens.importers.contract import Array
 
-_TIMES: Final = {"time(s)": 1e6, "time(ms)": 1e3}
+_US_PER: Final = {"s": 1e6, "ms": 1e3}
+_TIMES: Final = {f"time({unit})": us for unit, us in _US_PER.items()}
 """Time columns and microseconds in one of theirs."""
 
 _SUPPLIES: Final = {"main(ma)": "main voltage(v)", "usb(ma)": "usb voltage(v)", "aux(ma)": None}
@@ -46,7 +47,7 @@ class MonsoonImporter:
     rank = USUAL
     facts = Facts(
         title="Monsoon Power Monitor (PyMonsoon CSV)",
-        reads="Time(ms) or Time(s), Main(mA), USB(mA) and their voltages, in any set",
+        reads="Time in ms or s, Main(mA), USB(mA) and their voltages, in any set",
         units="milliamperes, volts, seconds from the begin",
         grade="A: an external meter; its width is not in the file and stays unknown",
         traps=(
@@ -116,9 +117,9 @@ class _Log:
             if not self._us_per:
                 self._us_per = _TIMES[time]
                 if self._is_too_fast(told):
-                    self._us_per = _TIMES["time(s)"]
+                    self._us_per = _US_PER["s"]
                     text = "times are under a header of ms, and can only be seconds: no monitor is that fast"
-                    mend = "update the tool that wrote it: later ones name the column Time(s)"
+                    mend = "update the tool that wrote it: later ones name the column of seconds so"
                     yield finding("CL272", "warning", text, self._source, line=block.line, mend=mend)
             for name, channel in channels.items():
                 watts = self._watts(name, block.columns)

@@ -144,7 +144,7 @@ class _Log:
         cells = dict(zip(self._names, found := _cells_of(text), strict=False))
         if len(found) != len(self._names):
             size = "more" if len(found) > len(self._names) else "fewer"
-            raise ValueError(f"has {size} cells than there are columns")
+            raise ValueError(f"has not as many cells as there are columns, but {size}")
         gpu = cells["gpu"]
         if not gpu.isdigit():
             raise ValueError(f"does not tell its GPU ({gpu!r})")

@@ -226,7 +226,7 @@ class _Log:
             try:
                 if len(cells) != len(header):
                     size = "more" if len(cells) > len(header) else "fewer"
-                    raise ValueError(f"has {size} cells than there are columns")
+                    raise ValueError(f"has not as many cells as there are columns, but {size}")
                 yield Row(line, self._t_us(cells, line), cells)
             except ValueError as error:
                 self._reject(line, error)
@@ -318,7 +318,8 @@ class _Log:
         if found is None:
             return None
         count = counted(found.size, "row")
-        text = f"no column tells GPUs apart: {count} at a time are taken as {found.size} GPUs in their order"
+        gpus = counted(found.size, "GPU")
+        text = f"no column tells GPUs apart: {count} at a time are taken as {gpus} in their order"
         mend = "log index or uuid too"
         self._said.append(finding("CL265", "warning", text, self._source, line=rows[0].line, mend=mend))
         return Places(found)

@@ -32,7 +32,7 @@ _SAME: Final = Decimal("0.005")
 _LEAST_W: Final = 1e-4
 
 
-class _Energy(msgspec.Struct):
+class _Energy(msgspec.Struct, frozen=True):
     unit: str
     total: float | None
     cpu: float | None = None
@@ -40,43 +40,43 @@ class _Energy(msgspec.Struct):
     ram: float | None = None
 
 
-class _Latency(msgspec.Struct):
+class _Latency(msgspec.Struct, frozen=True):
     unit: str = "s"
     mean: float | None = None
     total: float | None = None
     values: list[float] = []
 
 
-class _Efficiency(msgspec.Struct):
+class _Efficiency(msgspec.Struct, frozen=True):
     unit: str
     value: float | None
 
 
-class _Target(msgspec.Struct):
+class _Target(msgspec.Struct, frozen=True):
     latency: _Latency | None = None
     energy: _Energy | None = None
     efficiency: _Efficiency | None = None
 
 
-class _Backend(msgspec.Struct):
+class _Backend(msgspec.Struct, frozen=True):
     name: str | None = None
     model: str | None = None
     device: str | None = None
     task: str | None = None
 
 
-class _Environment(msgspec.Struct):
+class _Environment(msgspec.Struct, frozen=True):
     cpu: str | None = None
     gpu: list[str] | str | None = None
 
 
-class _Config(msgspec.Struct):
+class _Config(msgspec.Struct, frozen=True):
     name: str | None = None
     backend: _Backend = msgspec.field(default_factory=_Backend)
     environment: _Environment = msgspec.field(default_factory=_Environment)
 
 
-class _Benchmark(msgspec.Struct):
+class _Benchmark(msgspec.Struct, frozen=True):
     config: _Config
     report: dict[str, _Target]
 

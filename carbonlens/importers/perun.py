@@ -39,17 +39,17 @@ _LEAST_W: Final = 0.05
 _G_PER_KG: Final = 1000
 
 
-class _Meta(msgspec.Struct):
+class _Meta(msgspec.Struct, frozen=True):
     unit: str
     mag: float = 1.0
 
 
-class _Metric(msgspec.Struct):
+class _Metric(msgspec.Struct, frozen=True):
     metric_md: _Meta
     value: float | None = None
 
 
-class _Node(msgspec.Struct):
+class _Node(msgspec.Struct, frozen=True):
     """A node of the tree; ``nodes`` is a list of one mapping in files that perun 0.8 and later write."""
 
     id: str
@@ -105,7 +105,7 @@ class PerunImporter:
 IMPORTER: Final = PerunImporter()
 
 
-class _Place(msgspec.Struct, kw_only=True):
+class _Place(msgspec.Struct, frozen=True, kw_only=True):
     """What stands above a run: its application and round, and what was configured."""
 
     app: str

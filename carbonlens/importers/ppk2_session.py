@@ -104,7 +104,7 @@ def _meaning(told: Source) -> tuple[float, float | None]:
     rate_hz, start_ms = metadata["samplesPerSecond"], metadata.get("startSystemTime")
     if not _is_number(rate_hz) or not 0 < rate_hz <= _FASTEST_HZ:
         raise InputFileError(
-            f"states {rate_hz!r} samples a second",
+            f"states a rate of {rate_hz!r} Hz",
             where=told.shown,
             mend="export it as CSV from the Power Profiler",
         )

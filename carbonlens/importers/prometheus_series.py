@@ -28,7 +28,7 @@ _MEND_NONE: Final = (
 )
 
 
-class _Told(msgspec.Struct):
+class _Told(msgspec.Struct, frozen=True):
     """What was told of one place by one metric: values by time, or by scrape where there is none."""
 
     metric: Metric

@@ -20,7 +20,7 @@ from carbonlens.importers.sources import Source
 _SAME: Final = Decimal("0.01")
 
 
-class _Stats(msgspec.Struct):
+class _Stats(msgspec.Struct, frozen=True):
     mean: float | None
     rounds: int
     median: float | None = None
@@ -29,7 +29,7 @@ class _Stats(msgspec.Struct):
     data: list[float] | None = None
 
 
-class _Benchmark(msgspec.Struct):
+class _Benchmark(msgspec.Struct, frozen=True):
     name: str
     stats: _Stats
     fullname: str | None = None
@@ -37,19 +37,19 @@ class _Benchmark(msgspec.Struct):
     param: str | None = None
 
 
-class _Cpu(msgspec.Struct):
+class _Cpu(msgspec.Struct, frozen=True):
     brand_raw: str | None = None
     brand: str | None = None
 
 
-class _Machine(msgspec.Struct):
+class _Machine(msgspec.Struct, frozen=True):
     processor: str | None = None
     machine: str | None = None
     python_version: str | None = None
     cpu: _Cpu = msgspec.field(default_factory=_Cpu)
 
 
-class _Export(msgspec.Struct):
+class _Export(msgspec.Struct, frozen=True):
     machine_info: _Machine
     benchmarks: list[_Benchmark]
     datetime: Any = None

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import RunStatus
 from carbonlens.errors import InputFileError
@@ -157,7 +158,8 @@ class _Reading:
 
     def _row(self, line: int, cells: dict[str, str] | list[str]) -> _Row:
         if isinstance(cells, list):
-            raise ValueError(f"has {len(cells)} cells where there are {len(self._table.header)} columns")
+            columns = counted(len(self._table.header), "column")
+            raise ValueError(f"has {counted(len(cells), 'cell')} where there are {columns}")
         name = cells["jobid"]
         step = _STEP.match(name)
         job = step[1] if step else name

@@ -16,6 +16,7 @@ import msgspec
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S
+from carbonlens.metering.parts import Part
 from carbonlens.metering.sealing import Sealed
 from carbonlens.reporting import format as fmt
 
@@ -35,6 +36,8 @@ class LiveFigures(msgspec.Struct, frozen=True, kw_only=True):
         power_w: Mean of the last seconds; ``None`` while it is not known.
         power_whole: False where something that draws power is not in it.
         energy: Energy so far, in joules.
+        quiet: True where every source reads, and none has seen any use since the start: the energy
+            is less than they tell, hence unknown.
         rate: Units a second over the last seconds; ``None`` where nobody counts them.
         elapsed_s: Since the command was started.
     """
@@ -43,6 +46,7 @@ class LiveFigures(msgspec.Struct, frozen=True, kw_only=True):
     power_whole: bool
     energy: Estimate
     elapsed_s: float
+    quiet: bool = False
     rate: float | None = None
     unit: str | None = None
 
@@ -52,17 +56,17 @@ class LiveFigures(msgspec.Struct, frozen=True, kw_only=True):
         if self.rate is not None:
             said.append(f"{_digits(self.rate)} {self.unit or 'unit'}/s")
         line = "   ".join([*said, clock(self.elapsed_s)])
-        return line.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
+        return line.replace("\N{NO-BREAK SPACE}", " ").replace(fmt.GROUP, "")
 
     def _power(self) -> str:
-        if self.power_w is None:
-            return "power unknown"
+        if self.power_w is None or (self.power_w == 0 and not self.power_whole):
+            return "power unknown"  # "at least idle" would say nothing
         return ("" if self.power_whole else "at least ") + _watts(self.power_w)
 
     def _energy(self) -> str:
         printed = fmt.energy(self.energy)
         if self.energy.value is None:
-            return "energy unknown"
+            return "no use seen yet" if self.quiet else "energy unknown"
         return f"{printed.text} {printed.interval}".strip()
 
 
@@ -93,8 +97,9 @@ class Watcher:
         power = self._power(sealed)
         return LiveFigures(
             power_w=power,
-            power_whole=energy.state == "known",
+            power_whole=sealed is not None and _is_whole(sealed),
             energy=energy,
+            quiet=sealed is not None and energy.value is None and _is_whole(sealed),
             rate=self._rate(elapsed_s, units),
             unit=unit,
             elapsed_s=elapsed_s,
@@ -150,10 +155,29 @@ def _total(sealed: Sealed) -> Estimate:
 def _told(sealed: Sealed) -> Mapping[_Device, tuple[int, float]]:
     """Return time and energy of the last reading of each device in the total."""
     return {
-        (part.info.name, part.device): (part.steps[-1][1], float(reading.energy_j))
+        (part.info.name, part.device): (part.steps[-1][1], float(reading.energy_j or 0))
         for part, reading in zip(sealed.parts, sealed.readings, strict=False)
-        if part.steps and reading.energy_j is not None
+        if part.steps and (reading.energy_j is not None or _is_quiet(part))
     }
+
+
+def _is_quiet(part: Part) -> bool:
+    """Tell whether a clock of CPU time was read and has not moved: the work slept, or used less than a tick.
+
+    What it used by then is unknown and not nothing; its power since is none that the clock sees.
+    """
+    clock_reads = part.info.unit == "s" and part.info.scope == "process" and part.info.curve is not None
+    return clock_reads and bool(part.steps) and not any(gain for _, _, gain in part.steps)
+
+
+def _is_whole(sealed: Sealed) -> bool:
+    """Tell whether all that draws power is read, be it that it saw no use."""
+    quiet = [_is_quiet(part) for part in sealed.parts]
+    quiet += [False] * (len(sealed.readings) - len(quiet))
+    return all(
+        silent or (reading.energy_j is not None and reading.state == "known")
+        for reading, silent in zip(sealed.readings, quiet, strict=True)
+    )
 
 
 def _watts(watts: float) -> str:

@@ -14,6 +14,7 @@ from carbonlens.domain.site import Meter
 from carbonlens.inventory import counts
 from carbonlens.inventory.faults import Fault, shown
 from carbonlens.inventory.readings_file import Rows
+from carbonlens.ledger.superseding import counting
 
 
 def joined(
@@ -31,10 +32,9 @@ def joined(
     every = sorted([*(s for rows in files for s in rows.spans), *between], key=_order)
     once, repeated = _once(every, faults)
     findings += _repeats(repeated)
-    corrected = {r.supersedes for r in once}
+    kept, said = counting(once, "reading_id")
     by_id = {m.meter_id: m for m in meters}
-    kept = (r for r in once if r.reading_id not in corrected)
-    return tuple(_of_meter(r, by_id) for r in kept), findings
+    return tuple(_of_meter(r, by_id) for r in kept), [*findings, *said]
 
 
 def _order(reading: MeterReading) -> tuple[str, int, int, str, str, str, str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any, Final, Generic, TypeVar, get_args, get_origin
+from typing import Any, Final, Generic, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -128,11 +128,17 @@ def _converted(value: Any, type_: Any, rule: Rule | None, *, is_text: bool) -> A
     try:
         converted = convert(_cell(value, type_) if is_text else value, type_)
     except msgspec.ValidationError as error:
-        return _Wrong("write a value of that kind", _told(str(error), value))
+        return _Wrong(_mend(type_), _told(str(error), value))
     wrong = plain(converted)
     if wrong is None and rule is not None and converted is not None:
         wrong = rule(converted)
     return converted if wrong is None else _Wrong(wrong)
+
+
+def _mend(type_: Any) -> str:  # noqa: ANN401  # of any field
+    """Return how to mend a value of a wrong kind; where few words are right, these."""
+    words = [w for t in (type_, *get_args(type_)) if get_origin(t) is Literal for w in get_args(t)]
+    return f"write one of {', '.join(words)}" if words else "write a value of that kind"
 
 
 def _told(text: str, value: object) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -48,7 +49,26 @@ def convert(tables: object, kind: type[_T], *, where: str) -> _T:
     try:
         return decoding.convert(tables, kind, strict=True)
     except msgspec.ValidationError as error:
-        raise ConfigError(str(error), where=where, mend="mend that key") from error
+        message, mend = _in_words(str(error))
+        raise ConfigError(message, where=where, mend=mend) from error
+
+
+_PLACE: Final = re.compile(r" - at `\$\.?(?P<key>[^`]*)`$")
+_MISSING: Final = re.compile(r"Object missing required field `(?P<name>[^`]+)`")
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<name>[^`]+)`")
+
+
+def _in_words(told: str) -> tuple[str, str]:
+    """Return what a decoder says of a table, in the words of a file's writer, and how to mend it."""
+    place = _PLACE.search(told)
+    what, key = (told, "") if place is None else (told[: place.start()], place["key"])
+    table = f"[{key}]" if key else "the file"
+    missing, unknown = _MISSING.fullmatch(what), _UNKNOWN.fullmatch(what)
+    if missing is not None:
+        return f"{table} lacks the key {missing['name']!r}", f"add {missing['name']} = ... there"
+    if unknown is not None:
+        return f"{table} has an unknown key {unknown['name']!r}", "correct its spelling, or take it out"
+    return f"{key}: {what[0].lower()}{what[1:]}" if key else what, "mend that key"
 
 
 def dumps(tables: Mapping[str, Any]) -> str:

@@ -74,12 +74,17 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     """The totals asked for and what must be said about them.
 
     Attributes:
-        unknown_runs: Runs with a part in them of whose energy something is unknown.
+        unknown_ids: Ids of the runs with a part in them of whose energy something is unknown.
     """
 
     totals: tuple[Total, ...]
     findings: tuple[Finding, ...] = ()
-    unknown_runs: int = 0
+    unknown_ids: tuple[str, ...] = ()
+
+    @property
+    def unknown_runs(self) -> int:
+        """How many runs with a part in them have an energy of which something is unknown."""
+        return len(self.unknown_ids)
 
 
 def account(
@@ -127,7 +132,7 @@ def account_of(view: View, parts: Any, by: Sequence[str], rates: Sequence[Rates]
     return Account(
         totals=tuple(totals),
         findings=_findings(view, parts, rates, totals, unknown_runs),
-        unknown_runs=len(unknown_runs),
+        unknown_ids=tuple(str(row["run_id"]) for row in unknown_runs),
     )
 
 

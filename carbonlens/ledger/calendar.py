@@ -197,6 +197,14 @@ class Calendar(msgspec.Struct, frozen=True, kw_only=True):
             ) from error
 
 
+def spoken(name: str) -> str:
+    """Return a period's name as its users say it: without what ``Calendar.name_of`` added.
+
+    A close or a statement tells its calendar beside it; files and JSON keep the whole name.
+    """
+    return name.partition("~")[0]
+
+
 def _months_after(year: int, month: int, months: int) -> date:
     index = year * _MONTHS + month - 1 + months
     return date(index // _MONTHS, index % _MONTHS + 1, 1)

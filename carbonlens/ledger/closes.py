@@ -20,6 +20,7 @@ from carbonlens.errors import RecordError
 from carbonlens.ledger import activity, layout, migration, records, redaction
 from carbonlens.ledger.holdings import Holdings
 from carbonlens.ledger.regular_file import read_regular
+from carbonlens.ledger.superseding import Activity
 
 NO_FACTOR_SET: Final = "no factor set was named: figures rest on the factors a report names"
 
@@ -73,10 +74,12 @@ class ClosedEnergy(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         boundary: ``None`` where the sources do not say.
         energy_j: As far as known; ``None`` where nothing is.
+        is_whole: Whether all of it is known; ``None`` where the manifest does not say.
     """
 
     boundary: Boundary | None = None
     energy_j: Decimal | None = None
+    is_whole: bool | None = None
 
 
 class Close(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +127,13 @@ class Close(msgspec.Struct, frozen=True, kw_only=True):
     others: Mapping[str, str] = {}
     carbonlens: str = __version__
     schema_version: int = VERSION
+
+    @property
+    def partial(self) -> frozenset[Boundary | None]:
+        """Boundaries of whose energy a part is unknown, or may be, where it does not say of which."""
+        is_all = self.unknown_energy == 0
+        whole = [is_all if e.is_whole is None else e.is_whole for e in self.energy]
+        return frozenset(e.boundary for e, is_whole in zip(self.energy, whole, strict=True) if not is_whole)
 
     @property
     def hashes(self) -> frozenset[str]:
@@ -309,7 +319,7 @@ def touches(start_us: int | None, end_us: int | None, span: Span) -> bool:
     return start_us >= span.start_us or (end_us is not None and end_us > span.start_us)
 
 
-def times_of(record: activity.Activity) -> tuple[int | None, int | None]:
+def times_of(record: Activity) -> tuple[int | None, int | None]:
     """Return start and end of a row that is no run."""
     if isinstance(record, Snapshot):
         return record.taken_us, None

@@ -111,9 +111,13 @@ def close(  # noqa: PLR0913 - each is a fact of the manifest
             where=span.name,
             mend="close the months of the period, whose names tell them apart",
         )
-    if period_status(ledger, held, span).state == "closed":
+    covering = period_status(ledger, held, span).closes
+    if covering:
+        others = [name for name in covering if name != span.name]
         raise UsageError(
-            "the period is closed already",
+            "the period is closed already"
+            if span.name in covering
+            else f"the period lies in {' and '.join(others)}, closed already",
             where=span.name,
             mend="what came later is a prior-period adjustment: carbonlens ledger verify lists it",
         )
@@ -222,6 +226,20 @@ def inventories_of(ledger: Path, span: Span) -> dict[str, Mapping[str, str]]:
     return {c.period: c.inventory for c in _covering(span, load(ledger).closes.values()) if c.inventory}
 
 
+def factor_sets_of(ledger: Path, span: Span) -> dict[str, str]:
+    """Return the hash of the factor set that each close of a closed period names, by its name.
+
+    Args:
+        ledger: The ledger's folder.
+        span: The period.
+
+    Raises:
+        OSError: If the folder cannot be read.
+    """
+    closes = _covering(span, load(ledger).closes.values())
+    return {c.period: c.factor_set_sha256 for c in closes if c.factor_set_sha256 is not None}
+
+
 def _manifest(  # noqa: PLR0913 - each is a fact of the manifest
     ledger: Path,
     held: Holdings,
@@ -255,7 +273,12 @@ def _manifest(  # noqa: PLR0913 - each is a fact of the manifest
         snapshots=tuple(rows["snapshots"]),
         adjustments=tuple(late_records(ledger, held, chain)),
         counting=sum(t.runs for t in found.totals),
-        energy=tuple(ClosedEnergy(boundary=t.boundary, energy_j=t.energy.exact) for t in found.totals),
+        energy=tuple(
+            ClosedEnergy(
+                boundary=t.boundary, energy_j=t.energy.exact, is_whole=t.energy.estimate.state == "known"
+            )
+            for t in found.totals
+        ),
         unknown_energy=found.unknown_runs,
         reporting_timezone=span.reporting_timezone,
         fiscal_year_start=span.fiscal_year_start,

@@ -16,6 +16,7 @@ from carbonlens.domain.identity import uuid7
 from carbonlens.domain.limits import misfits
 from carbonlens.domain.run import HourEnergy, Run
 from carbonlens.errors import InputFileError, SelectionError, UsageError
+from carbonlens.ledger.correcting_energy import as_fields
 from carbonlens.ledger.forks import FIXED, Fork
 from carbonlens.ledger.oddities import hours_fit, unbalanced_hours
 from carbonlens.ledger.records import Family, families, family_of, heirs, written_ms
@@ -102,7 +103,8 @@ def corrected(
 
     Args:
         run: The record that was wrong.
-        changes: Field to its value as JSON has it; ``None`` makes it unknown.
+        changes: Field to its value as JSON has it; ``None`` makes it unknown. ``energy_j`` and
+            the run table's other columns of energy stand for that of a run's one reading.
         why: Reason, kept in a Finding of the new record.
         fork: Further corrections of the run, which the record settles.
 
@@ -110,13 +112,16 @@ def corrected(
         UsageError: If a field is none of a run's, has a wrong value, nothing changes, hours
             it gives do not fit, or further corrections differ in what is not given.
     """
+    fork = fork or Fork()
+    changes = as_fields(fork.merged or run, changes)
     known = {f.name for f in msgspec.structs.fields(Run)}
     strange = sorted(set(changes) - known)
     if strange:
         raise UsageError(
-            f"a run has no field {strange[0]!r}", where=run.run_id, mend="see carbonlens runs show --json"
+            f"a run has no field {strange[0]!r}",
+            where=run.run_id,
+            mend="see carbonlens runs show --json; its energy is energy_j",
         )
-    fork = fork or Fork()
     fork.refuse_open(list(changes), run.run_id)
     study = run.study or ""
     run = fork.merged or run
@@ -240,7 +245,7 @@ def parse_changes(pairs: Sequence[str]) -> dict[str, Any]:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise UsageError(f"{pair!r} is no field=value", mend="write units=1000, or give a JSON file")
-        changes[name] = value if name in _EXACT else _value(value)
+        changes[name] = value if name in _EXACT and value != "null" else _value(value)
     return changes
 
 
@@ -267,7 +272,7 @@ def changes_in_file(text: str) -> dict[str, Any]:
     return plain
 
 
-_EXACT: Final = frozenset({"units", "emissions_reported_kg"})
+_EXACT: Final = frozenset({"units", "emissions_reported_kg", "energy_j"})
 
 
 def _value(text: str) -> object:

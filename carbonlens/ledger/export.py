@@ -100,7 +100,13 @@ def export(records: Sequence[Stored], format_: Format, span: Span | None = None)
     if format_ == "json":
         runs = [msgspec.Raw(r.text) for r in records]
         inside = [_energy_inside(r.run, span) for r in records]
-        period = None if span is None else {"name": span.name, "energy_in_period_j": inside}
+        period: dict[str, object] | None = None
+        if span is not None:
+            # What is known of each: a part of it, where the state is unbounded.
+            states = [
+                None if j is None else r.run.total_energy.state for j, r in zip(inside, records, strict=True)
+            ]
+            period = {"name": span.name, "energy_in_period_j": inside, "energy_state": states}
         payload = msgspec.json.encode({"schema": SCHEMA, "period": period, "runs": runs})
         return msgspec.json.format(payload, indent=1) + b"\n"
     rows = [row(r, span) for r in records]

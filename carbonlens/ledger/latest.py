@@ -7,6 +7,7 @@ import itertools
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -174,7 +175,9 @@ class _Correction(msgspec.Struct, frozen=True):
     supersedes_also: tuple[str, ...] = ()
 
 
-_CORRECTION: Final = json_decoder(_Correction)
+@cache
+def _correction() -> msgspec.json.Decoder[_Correction]:
+    return json_decoder(_Correction)
 
 
 def corrections_of(ledger: Path) -> Callable[[Sequence[Stored]], tuple[list[Stored], list[Finding]]]:
@@ -204,7 +207,7 @@ def corrections_of(ledger: Path) -> Callable[[Sequence[Stored]], tuple[list[Stor
 def _corrected_by(file: Path) -> tuple[str, ...]:
     """Return what a live correction says it corrects; who reads it whole says what is wrong with it."""
     try:
-        told = _CORRECTION.decode(read_regular(file, at_most=MOST_BYTES))
+        told = _correction().decode(read_regular(file, at_most=MOST_BYTES))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ()
     return () if told.supersedes is None else (told.supersedes, *told.supersedes_also)

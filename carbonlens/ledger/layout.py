@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
@@ -136,9 +137,14 @@ class Mark(msgspec.Struct, frozen=True):
     retired_s: float
 
 
-_MARKS: Final = json_decoder(Mark)
 _MOST_BYTES: Final = 4096
 """Of a mark."""
+
+
+@cache
+def _marks() -> msgspec.json.Decoder[Mark]:
+    """Return what decodes a mark; who only writes a record is spared making it."""
+    return json_decoder(Mark)
 
 
 def mark_of(file: Path) -> Path:
@@ -149,7 +155,7 @@ def mark_of(file: Path) -> Path:
 def read_mark(mark: Path) -> Mark | None:
     """Return what a mark says; ``None`` where none is there, or it says nothing: the file counts then."""
     try:
-        return _MARKS.decode(read_regular(mark, at_most=_MOST_BYTES))
+        return _marks().decode(read_regular(mark, at_most=_MOST_BYTES))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -45,7 +46,9 @@ class _Times(msgspec.Struct, frozen=True):
         return any(h.hour_utc >= first_hour for h in self.energy_by_hour)
 
 
-_TIMES: Final = json_decoder(_Times)
+@cache
+def _times() -> msgspec.json.Decoder[_Times]:
+    return json_decoder(_Times)
 
 
 def listing(ledger: Path) -> tuple[dict[str, list[Path]], list[Finding]]:
@@ -159,6 +162,6 @@ def _may_reach(file: Path, first_hour: int) -> bool:
     """Tell whether a run may have a part from this hour on; who reads it says what is wrong with it."""
     try:
         # A pipe would never end.
-        return not file.is_file() or _TIMES.decode(file.read_bytes()).may_reach(first_hour)
+        return not file.is_file() or _times().decode(file.read_bytes()).may_reach(first_hour)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return True

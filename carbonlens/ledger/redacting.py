@@ -59,7 +59,8 @@ def redact(
     Raises:
         SelectionError: If no record holds any of the fields.
         UsageError: If a field cannot be taken out.
-        RecordError: If a file or folder that may hold it cannot be read; nothing was written then.
+        RecordError: If a file or folder that may hold it cannot be read, or an earlier tombstone of
+            the run is not carried out; nothing was written then.
         MissingExtraError: If there are batches and DuckDB is not installed.
         OSError: If the ledger cannot be written; running it again goes on from there.
     """
@@ -74,6 +75,13 @@ def redact(
     new: dict[str, Tombstone] = {}
     hardware = {r.hardware for r in family if r.hardware} - {redaction.PLACEHOLDER}
     for record in redaction.applied([*live, *batches], stones):
+        if record.sha256 in stones:
+            # Not carried out here; ours would take its name, and its reason and fields would be lost.
+            raise RecordError(
+                "an earlier redaction of the run is not carried out by this version",
+                where=str(ledger / layout.REDACTIONS / stones[record.sha256].file_name),
+                mend="upgrade carbonlens; or restore that file from a copy, or remove it",
+            )
         stone = redaction.entomb(record, fields, by=by, when_us=when_us, why=why, hardware=hardware)
         if stone is not None:
             new[record.sha256] = stone

@@ -10,6 +10,7 @@ import msgspec
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.ledger import layout
+from carbonlens.ledger.calendar import spoken
 from carbonlens.ledger.closes import (
     Adjustment,
     Chain,
@@ -57,8 +58,8 @@ def _adjusted(ledger: Path, period: str, since: Sequence[Adjustment]) -> Finding
     return Finding(
         code="CL517",
         severity="info",
-        message=f"{counted(len(since), 'record')} came or changed after {period} was closed{which}:"
-        " prior-period adjustments" + (f", named by {', '.join(later)}" if later else ""),
+        message=f"{counted(len(since), 'record')} came or changed after {spoken(period)} was closed{which}:"
+        " prior-period adjustments" + (f", named by {', '.join(map(spoken, later))}" if later else ""),
         file=str(file_of(ledger, period)),
         mend="the next close takes them up" if waiting else None,
     )

@@ -13,6 +13,7 @@ import msgspec
 
 from carbonlens.domain.comparison import Comparison
 from carbonlens.domain.figure import Figure
+from carbonlens.reporting.comparison_figures import COUNT, PER_UNIT
 from carbonlens.reporting.figures import exact
 from carbonlens.reporting.names import slugs
 
@@ -69,6 +70,8 @@ def derived(
         formula, inputs = rules.of(figure.figure_id)
         # What a view names and does not print cannot be looked up.
         held = figure.inputs if figure.inputs and known.issuperset(figure.inputs) else inputs
+        if figure.figure_id.startswith("break_even.") and figure.figure_id.endswith(".units"):
+            held = rules.of_one_unit(held, only=".saving")
         found.append(msgspec.structs.replace(figure, formula=figure.formula or formula, inputs=held))
     return *found, *leaves
 
@@ -89,7 +92,13 @@ class _Rules:
 
     def of(self, figure_id: str) -> tuple[str, tuple[str, ...]]:
         """Return formula and inputs of a figure."""
+        if figure_id.endswith(PER_UNIT):
+            formula, inputs = self.of(figure_id.removesuffix(PER_UNIT))
+            words = formula.removesuffix(" * count of units")
+            return words, self.of_one_unit(tuple(i for i in inputs if i != COUNT))
         head, _, rest = figure_id.partition(".")
+        if figure_id == COUNT:
+            return "chosen so that the amounts are readable", (self._study,)
         if head == "assumption":
             return "as the assumptions state it", ()
         if head == "study":
@@ -112,6 +121,11 @@ class _Rules:
             return "over the runs of all arms", self._runs(*self._arms)
         return "of the study's runs", (self._study, *self._runs(*self._arms))
 
+    def of_one_unit(self, ids: tuple[str, ...], only: str = "") -> tuple[str, ...]:
+        """Return ids with those of amounts replaced by the amounts of one unit, where these differ."""
+        ends = [(i, f"{i}{PER_UNIT}") for i in ids]
+        return tuple(one if one in self._figures and i.endswith(only) else i for i, one in ends)
+
     def _of_step(self, step: str, slug: str, name: str) -> tuple[str, tuple[str, ...]]:
         at = f"step.{slug}"
         if name in _AMOUNTS:
@@ -124,8 +138,10 @@ class _Rules:
         if kind == "break_even":
             measure, _, name = rest.partition(".")
             held = self._held(f"{at}.effort.{_MEASURES.get(measure, measure)}") if name == "effort" else ()
+            count = self._held(COUNT) if name != "effort" else ()
             words = "effort of the step" if name == "effort" else "saving of the step per unit"
-            return words, held or self._energies(step, self._reference(step))
+            words += " * count of units" if count else ""
+            return words, (*(held or self._energies(step, self._reference(step))), *count)
         if kind == "effort":
             return self._effort(at + ".effort", rest, self._efforts(step))
         if name == "change_vs_previous":
@@ -182,7 +198,12 @@ class _Rules:
             runs = self._efforts(*self._comparison.path) or (self._study,)
             return "effort of the accepted path", self._held(f"effort.accepted.{amount}") or runs
         if name == "saving":
-            return "saving of the accepted path per unit", self._held(f"total.savings.{amount}")
+            held = self._held(f"total.savings.{amount}")
+            if "study.volume" in self._figures and held:
+                count = self._held(COUNT)
+                words = "saving of the accepted path / volume" + (" * count of units" if count else "")
+                return words, (*held, "study.volume", *count)
+            return "saving of the accepted path", held
         if name == "time":
             held = self._held(f"break_even.{measure}.units", "study.volume")
             return "units / units a day", (*held, self._study)
@@ -213,13 +234,15 @@ class _Rules:
     def _amount(self, prefix: str, name: str, step: str) -> tuple[str, tuple[str, ...]]:
         slug = self._slugs.get(step, step)
         if name == "energy":
-            volume = self._held("study.volume")
-            words = "energy_per_unit * volume" if volume else "energy_per_unit * count of units"
+            volume = self._held("study.volume") or self._held(COUNT)
+            words = "energy_per_unit * volume" if "study.volume" in volume else "energy_per_unit"
+            words += " * count of units" if COUNT in volume else ""
             per_unit = self._held(f"step.{slug}.energy_per_unit")
             return words, (*(per_unit or self._runs(step)), *volume)
         formula, inputs = self._priced(prefix, name)
         if name in ("cost", "embodied"):
-            inputs = (*inputs, *self._held(f"step.{slug}.cpu_per_unit"))
+            count = self._held("study.volume") or self._held(COUNT)
+            inputs = (*inputs, *self._held(f"step.{slug}.cpu_per_unit"), *count)
         return formula, inputs or self._runs(step)
 
     def _priced(self, prefix: str, name: str) -> tuple[str, tuple[str, ...]]:

@@ -21,7 +21,8 @@ UNKNOWN: Final = "unknown"
 NOT_APPLICABLE: Final = "not applicable"
 NO_BOUND: Final = "no bound"
 _MINUS: Final = "−"
-_GROUP: Final = "\u202f"
+GROUP: Final = "\u202f"
+"""Groups digits on paper; a terminal has no such narrow space (``cli.output.clean``)."""
 _SPACE: Final = "\u00a0"
 _PERCENT: Final = f"{_SPACE}%"
 
@@ -183,7 +184,7 @@ def fixed(x: float, places: int) -> str:
         # A bound or value that is small but not zero keeps one digit.
         rounded = round(x, -_exponent(x))
         places = max(places, -_exponent(x))
-    body = f"{abs(rounded):,.{max(places, 0)}f}".replace(",", _GROUP)
+    body = f"{abs(rounded):,.{max(places, 0)}f}".replace(",", GROUP)
     return (_MINUS if rounded < 0 else "") + body
 
 

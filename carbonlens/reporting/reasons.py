@@ -21,6 +21,7 @@ _WORDS = {
     "incomplete_energy": "a part of its energy is not measured",
     "failed": "failed to run",
 }
+_UNGATED = "saves energy; quality was not gated"
 
 
 def why(facts: Facts, step: StepResult) -> Phrase:
@@ -39,7 +40,7 @@ def why(facts: Facts, step: StepResult) -> Phrase:
         if said:
             return phrase(said)
     if step.reason in _WORDS:
-        said = _WORDS[step.reason]
+        said = _UNGATED if step.reason == "better" and not step.gates else _WORDS[step.reason]
         # The sentence that explains it stands below the parts of the saving.
         return phrase(f"{said}; its joules {step.joules_say}" if step.joules_say else said)
     if step.reasons:

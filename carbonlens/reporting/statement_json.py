@@ -30,8 +30,12 @@ def statement_json(statement: Statement) -> dict[str, Any]:
         "sites": [_line(line, statement) for line in statement.lines],
         "by": None
         if statement.label is None
-        else {"label": statement.label, "lines": [_line(line, statement) for line in statement.groups]},
-        "total": _line(statement.total, statement),
+        else {
+            "label": statement.label,
+            "lines": [_line(line, statement) for line in statement.groups],
+            "unattributed": [line.key for line in statement.unattributed],
+        },
+        "total": {**_line(statement.total, statement), "without": [line.key for line in statement.beside]},
         "at_least": None if statement.at_least is None else _line(statement.at_least, statement),
         "scopes": _scopes(statement),
         "market": _market(statement),

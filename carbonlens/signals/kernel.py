@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.units import US_PER_S
 from carbonlens.signals.series import MOST_US, Dropped
 
@@ -143,7 +144,8 @@ def clean(t_us: object, values: object) -> ArraySeries:
 
     t, v = np.asarray(t_us, float), np.asarray(values, float)
     if t.shape != v.shape or t.ndim != 1:
-        raise ValueError(f"{v.shape} values do not go with {t.shape} times")
+        told, times = counted(v.size, "value"), counted(t.size, "time")
+        raise ValueError(f"there must be as many values as times, in one row: {told}, {times}")
     good = np.isfinite(v) & (np.abs(t) <= MOST_US)
     failed = int(t.size - good.sum())
     asked = np.unique(t[np.abs(t) <= MOST_US]) if failed else t[:0]

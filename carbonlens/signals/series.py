@@ -107,7 +107,8 @@ def clean(t_us: Iterable[float], values: Iterable[float | None]) -> Series:
     """
     times, told = list(t_us), list(values)
     if len(times) != len(told):
-        raise ValueError(f"{len(told)} values do not go with {len(times)} times")
+        told_words, time_words = counted(len(told), "value"), counted(len(times), "time")
+        raise ValueError(f"there must be as many values as times: {told_words}, {time_words}")
     pairs = list(zip(times, told, strict=True))
     good = [(t, v) for t, v in pairs if v is not None and math.isfinite(v) and abs(t) <= MOST_US]
     disordered = sum(b[0] < a[0] for a, b in pairwise(good))

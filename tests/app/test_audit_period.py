@@ -159,7 +159,7 @@ def test_a_rest_that_a_statement_says_to_be_unknown_is_no_row_that_it_forgot(tmp
     }
     made = make_statement(case.PERIOD, **where).statement
     kinds = {x.kind: x for x in made.lines}
-    assert kinds["unattributed"].estimate("facility_kwh").value is None
+    assert kinds["unattributed"].estimate("facility_kwh").state == "unknown"
     file = tmp_path / "account.json"
     file.write_bytes(msgspec.json.encode(statement_json(made)))
     found = audit_files([file], factors=tmp_path / "factors.csv").findings

@@ -62,6 +62,23 @@ def test_a_factor_that_changed_moves_what_rests_on_it_and_nothing_else(folder):
     assert result.row(f"statement.{case.PERIOD}.edge.location_kg") is None
 
 
+@pytest.mark.parametrize("changed", ["life_cycle", "residual", "gone"])
+def test_what_another_set_of_factors_changes_is_no_error_of_records(folder, changed):
+    """Supply applies beside a direct factor, and not beside one of the life cycle: that is the factor's."""
+    texts = {
+        "life_cycle": case.FACTORS.replace("average,direct", "average,life_cycle"),
+        "residual": case.FACTORS.replace("0.7,residual", "0.6,residual"),
+        "gone": "".join(x for x in case.FACTORS.splitlines(keepends=True) if "own/FR" not in x),
+    }
+    (folder / "old.csv").write_text(texts[changed])
+    result = made(folder, keep=False).made
+    assert result.rows
+    assert {
+        row.figure_id: row.reason for row in result.rows if row.reason != "factor" or not row.causes
+    } == {}
+    assert "CL464" not in {f.code for f in result.findings}
+
+
 @pytest.mark.slow
 def test_a_restatement_is_kept_and_supersedes_the_last(folder):
     first, second = made(folder), made(folder, why="again", now_us=case.NOW_US + 1)

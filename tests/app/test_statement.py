@@ -41,6 +41,13 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def metered_folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("metered")
+    case.write(path, with_meter=Decimal(2500))
+    return path
+
+
+@pytest.fixture(scope="module")
 def plain(folder):
     return made(folder).statement
 
@@ -92,6 +99,21 @@ def test_lines_by_team_sum_to_the_sites(folder, plain):
         parts = [line.estimate(name).value for line in by_team.groups]
         assert len(parts) == 2
         near(plain.total.estimate(name), sum(parts))
+
+
+@pytest.mark.parametrize("label", ["team", "model", "zone", "tag:service", "tag:team"])
+def test_lines_by_any_label_and_what_no_run_explains_sum_to_the_total(metered_folder, label):
+    statement = made(metered_folder, by=label).statement
+    for name in ("facility_kwh", "location_kg", "market_kg"):
+        parts = [line.estimate(name).value for line in (*statement.groups, *statement.unattributed)]
+        near(statement.total.estimate(name), sum(parts))
+
+
+def test_runs_without_a_zone_lie_in_that_of_their_site(folder, plain):
+    by_zone = made(folder, by="zone").statement
+    found = {line.key.rpartition(".")[2]: line.estimate("facility_kwh").value for line in by_zone.groups}
+    sites = {line.site_id: line.estimate("facility_kwh").value for line in plain.lines}
+    assert found == pytest.approx({"DE": sites["lab"], "FR": sites["edge"]})
 
 
 def test_inputs_of_every_figure_are_figures_records_or_lists_of_runs(folder):
@@ -224,7 +246,9 @@ def test_unknown_places_are_unknown_and_said(tmp_path):
     assert lines["nowhere.at_least"].estimate("location_kg").value is None
     near(lines["zone:FRA.at_least"].estimate("location_kg"), Decimal("0.5"))
     assert {"CL480", "CL481"} <= {f.code for f in statement.findings}
-    # Lower bounds stand beside the true sum, and are not in it.
+    # Lower bounds stand beside the true sum, and are not in it: its lines and they are all lines.
+    assert {line.key for line in statement.beside} == {x for x in lines if x.endswith(".at_least")}
+    assert {"no_place", "nowhere", "zone:FRA"} == {line.site_id for line in statement.beside}
     near(statement.total.estimate("it_kwh"), case.it_kwh() + case.it_kwh("edge"))
     assert statement.at_least is not None
     near(statement.at_least.estimate("it_kwh"), 30)
@@ -238,6 +262,9 @@ def test_a_closed_period_is_no_draft(tmp_path):
     close(case.PERIOD, ledger=tmp_path / "ledger", by="test")
     closed = made(tmp_path)
     assert not closed.is_draft
+    # It was closed with the factors that come with carbonlens, and this is made with others.
+    assert "CL400" in {f.code for f in closed.statement.findings}
+    assert "CL400" not in {f.code for f in made(tmp_path, factors=None).statement.findings}
     assert not any(b.is_provisional for b in closed.statement.blends)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from carbonlens.app.importing import import_files
+from carbonlens.app.sci import make_sci
 from carbonlens.app.statement import make_statement
 from tests.app import statement_case as case
 from tests.app.test_statement_terms import FACTORS, RUNS, factor, near
@@ -250,3 +251,14 @@ def test_a_meter_counts_in_the_months_of_the_reporting_time_zone(tmp_path):
     )
     near(found.total.estimate("location_kg"), 74_400)
     assert found.terms["fr"].input_ids == ("own/FR-01",)
+
+
+@pytest.mark.parametrize(("zone", "kg"), [("Europe/Berlin", 100), ("UTC", 400)])
+def test_a_clock_that_fell_back_to_2000_ends_no_score(tmp_path, zone, kg):
+    """Of that year no factor is known, and the months from then on are many."""
+    runs = at("unset", "2000-01-05T12") + at("set", FIRST_HOUR_OF_JANUARY)
+    stated(tmp_path, runs, more=MONTHS, period=None, reporting_toml=BERLIN.replace("Europe/Berlin", zone))
+    where = {name: tmp_path / name for name in ("ledger", "inventory")}
+    found = make_sci("request", study="s", units=1.0, factors=tmp_path / "factors.csv", **where)
+    near(found.sci.operational_kg, kg)
+    assert found.sci.operational_kg.state == "unbounded"

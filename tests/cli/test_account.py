@@ -1,5 +1,6 @@
 """``account`` and ``explain`` as users run them: width, JSON, refusals, golden trees."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,40 @@ def test_the_statement_fits_a_terminal_and_names_place_and_factor(ask):
     assert "market-based" in text
     assert "Germany" in text
     assert "own/DE" in text
+
+
+def test_what_no_run_explains_stands_below_the_lines_of_a_label(tmp_path):
+    case.write(tmp_path, with_meter=Decimal(2500))
+    shell = Shell(tmp_path)
+    options = ("--period", case.PERIOD, "--inventory", "inventory", "--factors", "factors.csv")
+    text = shell("account", *options, "--by", "team", "--ledger", "ledger").stdout
+    assert "unattributed at lab" in text
+    shape = shell.json("account", *options, "--by", "team", "--ledger", "ledger")
+    assert shape["by"]["unattributed"] == ["lab.unattributed"]
+    assert shape["total"]["without"] == []
+
+
+def test_a_total_says_which_sites_it_lacks_and_the_cause_stands_first(tmp_path):
+    case.write(tmp_path)
+    sites = tmp_path / "inventory" / "sites.toml"
+    sites.write_text(case.SITES.replace('zone = "FR"', 'zone = "XXX"'))
+    shell = Shell(tmp_path)
+    options = ("--inventory", "inventory", "--factors", "factors.csv", "--ledger", "ledger")
+    said = shell("account", "--period", case.PERIOD, *options)
+    assert "'XXX'" in said.stderr.split("warning")[1]
+    sites.write_text(case.SITES.replace('pue = 1.0\npue_source = "test"\n', ""))
+    said = shell("account", "--period", case.PERIOD, *options).stdout
+    assert "Total without edge (lower bounds) location-based" in said
+    shape = shell.json("account", "--period", case.PERIOD, *options)
+    assert shape["total"]["without"] == ["edge.at_least"]
+
+
+def test_each_part_of_a_cost_has_its_amount(ask):
+    cost = ask.json("account", "--period", case.PERIOD)["cost"]
+    text = " ".join(ask("account", "--period", case.PERIOD).stdout.split())
+    names = {line["name"].replace("_", " ") for line in cost["lines"]}
+    parts = text.partition("Cost EUR")[2].partition("(")[2].partition(")")[0].split(", ")
+    assert {p.rpartition(" EUR ")[0] for p in parts} == names
 
 
 def test_hardware_is_printed_with_basis_and_sources(tmp_path):

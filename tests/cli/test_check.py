@@ -71,6 +71,15 @@ def test_sure_is_said_of_95_percent_only(study):
     assert said.count("for sure") == 1
 
 
+def test_a_bound_reads_the_same_way_above_and_below_zero(study):
+    """At least -45 % would read as a saving of 45 % or more, and means the contrary."""
+    said = study("check", "--step", "fast", "--fail-if", "energy:>+3%", "--fail-if", "energy:<-90%").stdout
+    assert "at least" not in said
+    assert "at most" not in said
+    assert "not below" in said
+    assert "not above" in said
+
+
 def test_a_long_condition_is_cut_and_its_figures_are_not(study):
     condition = "energy:" + " " * 60 + ">+3%@95%"
     line = study("check", "--step", "fast", "--fail-if", condition).stdout.splitlines()[0]

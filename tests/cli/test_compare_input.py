@@ -158,3 +158,17 @@ def test_effort_priced_in_another_currency_is_a_named_error_and_no_exceeded_limi
         (line,) = shell(*command, "--study", "st.toml", code=2).stderr.splitlines()
         assert "priced in USD" in line
         assert "one currency" in line
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (("base",), "'base' is the baseline: it cannot be a step too"),
+        (("fast", "base"), "'base' is the baseline: it cannot be a step too"),
+        (("fast", "fast"), "the step 'fast' is named twice"),
+    ],
+)
+def test_a_step_that_is_named_where_it_cannot_stand_is_told_apart(shell, tmp_path, steps, said):
+    imported(shell, tmp_path, *GOOD)
+    options = [word for step in steps for word in ("--step", step)]
+    assert said in shell("compare", "--baseline", "base", *options, code=2).stderr

@@ -24,6 +24,7 @@ COMMANDS = {
     "sci_for_ai": tuple("sci --ai consumer --period 2026Q1 --unit token --units 1e9 --per 1e6".split()),
     "allocate": ("allocate", "--period", "2026-03"),
     "compare": ("compare", "--study", "rank", "--assumptions", "assumptions.toml", "--volume", "1e6 a year"),
+    "compare_one_unit": ("compare", "--study", "rank", "--assumptions", "assumptions.toml"),
 }
 
 
@@ -56,10 +57,10 @@ def estimates(node):
 
 
 def options(name: str, place: Path):
-    if name != "compare":
+    if not name.startswith("compare"):
         return case.options(place)
-    more = {"study": "rank", "assumptions": place / "assumptions.toml", "volume": "1e6 a year"}
-    return case.options(place, **more)
+    more = {"study": "rank", "assumptions": place / "assumptions.toml"}
+    return case.options(place, **more, **({"volume": "1e6 a year"} if name == "compare" else {}))
 
 
 def ids_of(name: str, shape) -> list[str]:

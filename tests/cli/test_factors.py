@@ -109,7 +109,16 @@ def test_diff_holds_a_users_table_against_ours(shell):
     done = shell("factors", "diff", file)
     assert lines(done)[1].split()[:5] == ["FR", "2024", "life_cycle", "0.04418", "0.09"]
     assert "1 figure changed, 0 alike" in done.stdout
-    changed = shell.json("factors", "diff", file)["changed"]
+    found = shell.json("factors", "diff", file)
+    changed = found["changed"]
+    # What stands in one set only is named, and why only some of the bundled rows are counted.
+    ids = [f["factor_id"] for f in found["only_old"]]
+    assert len(ids) > 3
+    assert [i for i in ids if f"only in bundled: {i}" in done.stdout] == ids[:3]
+    assert f"{len(ids) - 3} more only in bundled" in done.stdout
+    every = shell("factors", "diff", file, "--all").stdout
+    assert all(i in every for i in ids)
+    assert "same kinds and subjects" in done.stdout
     assert changed[0]["ratio"] == pytest.approx(0.09 / 0.04418)
 
 
@@ -158,6 +167,8 @@ def test_import_of_nothing_good_writes_nothing(shell):
     assert "nothing taken" in done.stdout
     assert not (shell.folder / "own").exists()
     assert "--factors" in shell("factors", "import", "bad.csv", code=2).stderr
+    # A file that is not there is told before a folder is asked for.
+    assert "no such file" in shell("factors", "import", "gone.csv", code=3).stderr
 
 
 def test_a_close_names_the_factor_set(shell):

@@ -1,5 +1,7 @@
 """The inventory commands as users run them."""
 
+import pytest
+
 from tests.inventory.inventory_files import METER, SITE, TERMS, lay
 
 
@@ -68,3 +70,29 @@ def test_deliveries_are_held_against_the_ledger(shell):
     assert "Deliveries: 0 of 2 expected deliveries came (0 %)." in done.stdout
     assert "CL379 warning" in done.stderr
     assert shell.json("inventory", "check")["deliveries"] == {"expected": 2, "came": 0, "share": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ('zone = "XXX"', "'XXX'"),
+        ('kind = "cloud"\nprovider = "aws"\nregion = "eu-centrl-1"', "eu-centrl-1"),
+        ('kind = "cloud"\nprovider = "aws"\nregion = "us-east-1"\nzone = "FR"', "declared in zone FR"),
+        ('kind = "cloud"\nprovider = "aws"\nregion = "us-east-1"\nzone = "QQQ"', "'QQQ'"),
+    ],
+)
+def test_a_place_that_is_none_is_said_where_it_is_declared(shell, declared, said):
+    kind = "" if "kind" in declared else 'kind = "own"\n'
+    lay(shell.folder / "x", sites_toml=f'[[site]]\nid = "s"\n{kind}{declared}\n', reporting_toml=TERMS)
+    (found,) = [f for f in shell.json("inventory", "check", "x")["findings"] if f["code"] == "CL481"]
+    assert said in found["message"]
+    assert (found["file"], "sites.toml" in found["mend"]) == ("sites.toml", True)
+    # It is declared there already.
+    assert "declare it" not in found["mend"]
+    assert "CL481" in shell("inventory", "check", "x").stderr
+
+
+def test_a_place_that_is_one_is_not_said(shell):
+    sites = '[[site]]\nid = "s"\nkind = "own"\nzone = "FR"\n[[site]]\nid = "t"\nkind = "customer"\n'
+    lay(shell.folder / "x", sites_toml=sites, reporting_toml=TERMS)
+    assert "CL481" not in {f["code"] for f in shell.json("inventory", "check", "x")["findings"]}

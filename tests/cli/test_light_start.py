@@ -64,6 +64,8 @@ from carbonlens.cli import light_start
 light_start.load_records_library()
 {before}
 import ipaddress, json, platform, textwrap, urllib.parse, uuid
+import importlib.util
+assert all(importlib.util.find_spec(name) for name in ("ipaddress", "platform", "textwrap"))
 from textwrap import dedent, wrap
 told = [
     platform.system(), platform.machine(), platform.python_version(), str(ipaddress.ip_address("::1")),

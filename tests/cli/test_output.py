@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from carbonlens.cli import output
 from carbonlens.cli.output import clip_apart, columns
 from carbonlens.domain.finding import Finding
+from carbonlens.reporting import format
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,14 @@ def test_what_other_programs_say_in_several_lines_is_one(capsys):
     said = Finding(code="CL999", severity="warning", message="it says\nno more", file="a\nb")
     output.print_findings([said])
     assert "\N{REPLACEMENT CHARACTER}" not in capsys.readouterr().err
+
+
+@given(st.floats(-1e9, 1e9), st.integers(-3, 3))
+def test_digits_of_a_number_stand_together_on_a_terminal(value, places):
+    printed = format.fixed(value, places)
+    assert " " not in output.clean(f"[{printed}, {printed}]").replace(", ", "")
+    assert output.clean(printed) == printed.replace(format.GROUP, "")
+
+
+def test_a_narrow_space_beside_a_word_stays_a_space():
+    assert output.clean(f"Quoi{format.GROUP}: 1{format.GROUP}450 J") == "Quoi : 1450 J"

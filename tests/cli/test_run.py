@@ -1,6 +1,7 @@
 """``carbonlens run``: the command's own exit code, whatever becomes of our words."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -121,6 +122,52 @@ def test_runs_kept_in_the_state_folder_are_pointed_at(shell):
     (shell.folder / ".carbonlens").unlink()
     done = shell("runs")
     place = shell.folder / "state" / "carbonlens" / "ledger"
+    assert "1 run could not reach its ledger:" in done.stderr
     assert f"carbonlens runs --ledger {place}" in done.stderr
     assert shell.json("runs")["kept_elsewhere"] == {"ledger": str(place), "runs": 1}
     assert "could not reach" not in shell("runs", "--ledger", place).stderr
+    assert "move the folder runs/ there into a ledger" in done.stderr
+    shutil.copytree(place / "runs", shell.folder / ".carbonlens" / "runs", dirs_exist_ok=True)
+    shutil.rmtree(place / "runs")
+    moved = shell("runs")
+    assert moved.stderr == ""
+    assert "total of 1 run" in moved.stdout
+
+
+@pytest.mark.parametrize("command", [("true",), ("sh", "-c", "exit 3"), ("no-such-program",)])
+def test_the_line_of_a_run_fits_a_terminal_and_names_the_id_that_runs_lists(shell, command):
+    done = run(shell, "--", *command)
+    line = next(line for line in done.stderr.splitlines() if "saved run" in line)
+    assert len(line) <= 80
+    short = line.partition("saved run ")[2].split()[0]
+    assert shell("runs").stdout.splitlines()[1].split()[0] == short
+    told = json.loads(shell("runs", "show", short, "--json").stdout)["run"]
+    assert told["run_id"].endswith(short)
+    assert shell.json("runs", "show", "latest")["run"] == told
+
+
+def test_every_command_that_takes_a_run_takes_the_id_that_is_printed(shell):
+    run(shell, "--trace", "t.csv", "--", "true")
+    short = shell("runs").stdout.splitlines()[1].split()[0]
+    full = shell.json("runs")["runs"][0]["run_id"]
+    assert shell.json("runs", "show", short)["run"]["run_id"] == full
+    assert shell.json("runs", "tag", short, "a=b")["supersedes"] == full
+    assert shell.json("runs", "supersede", short, "--by", "units=2")["supersedes"] != full
+    assert shell("ledger", "redact", short, "--field", "tags", "--why", "a test").returncode == 0
+    refused = shell("calibrate", "GPU-0a1b", "--against", short, code=2).stderr
+    assert "no run" not in refused
+
+
+def test_latest_is_the_run_that_began_last(shell):
+    for name in ("first", "second"):
+        run(shell, "--step", name, "--", "true")
+    assert shell.json("runs", "show", "latest")["run"]["step"] == "second"
+
+
+def test_latest_of_no_run_is_refused(shell):
+    assert "no run 'latest'" in shell("runs", "show", "latest", code=2).stderr
+
+
+def test_a_run_without_names_is_listed_by_its_program(shell):
+    run(shell, "--", "true")
+    assert shell("runs").stdout.splitlines()[1].split()[1] == "(true)"

@@ -1,13 +1,19 @@
 """``carbonlens runs`` fits a terminal of 80 columns, whatever its runs are."""
 
+import io
+from contextlib import redirect_stdout
 from decimal import Decimal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carbonlens.accounting.allocation import allocate
+from carbonlens.accounting.allocation_totals import totals
 from carbonlens.app.runs import Listing
 from carbonlens.cli import runs_view
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Reading, Run
 
 START_US = 1_780_000_000_000_000
@@ -82,3 +88,47 @@ def test_a_start_that_nobody_knows_is_said_whole(capsys):
 def test_the_year_stands_there_where_it_fits(capsys, name):
     row = lines_of(capsys, [run("failed", [], duration_s=1.0, study=name, step="b")])[2]
     assert "2026-05-28 20:26" in row
+
+
+def total_lines(capsys, runs):
+    allocation = allocate(runs)
+    listing = Listing(ledger="ledger", runs=tuple(runs), billed=tuple(runs), totals=totals(runs, allocation))
+    runs_view.print_list(listing, 10)
+    return capsys.readouterr().out.splitlines()[1 + len(runs) :]
+
+
+def numbered(made):
+    return [msgspec.structs.replace(r, run_id=f"run-{k:08}") for k, r in enumerate(made)]
+
+
+PLAYED = Finding(code="CL157", severity="warning", message="played from a recording")
+
+
+@given(st.lists(st.tuples(runs, st.booleans()), min_size=1, max_size=6))
+def test_runs_played_from_a_recording_are_marked_and_counted(made):
+    listed = numbered(msgspec.structs.replace(r, findings=(PLAYED,) if p else ()) for r, p in made)
+    rows = runs_view._table([runs_view._row(r) for r in listed])[1:]
+    assert [" played" in row for row in rows] == [p for _, p in made]
+    assert max(map(len, rows)) <= 80
+    out = io.StringIO()
+    with redirect_stdout(out):
+        runs_view.print_list(
+            Listing(ledger="l", runs=tuple(listed), totals=totals(listed, allocate(listed))), 10
+        )
+    some = sum(p for _, p in made)
+    assert ("played from a recording, not measured" in out.getvalue()) == bool(some)
+    assert not some or f"  {some} of them w" in out.getvalue()
+
+
+def test_totals_of_several_boundaries_stand_in_one_unit(capsys):
+    small, large = run("complete", [reading(283)]), run("complete", [reading(7200)])
+    device = msgspec.structs.replace(small.energy[0], boundary="device")
+    small = msgspec.structs.replace(small, energy=(device,))
+    lines = total_lines(capsys, numbered([small, large]))
+    assert [line.split(": ")[1].split()[1] for line in lines] == ["Wh", "Wh"]
+
+
+def test_a_total_without_an_interval_is_no_lower_bound(capsys):
+    bare = msgspec.structs.replace(reading(7200, grade=None), u_by_source_j={}, method="imported")
+    lines = total_lines(capsys, numbered([run("complete", [bare]), run("complete", [reading(None)])]))
+    assert "2.00 Wh counted [interval unknown]" in lines[0] or "2 Wh counted [interval unknown]" in lines[0]

@@ -110,7 +110,7 @@ def test_pairs_that_are_lost_allow_no_verdict(spoil):
     # Drift is in the difference of the joules too, and no scatter within the arms tells it.
     assert (step.savings.energy_j.low, step.savings.energy_j.high) == (None, None)
     if spoil is not crashed:
-        assert "0 complete rounds, and a verdict needs 5" in step.reasons[0]
+        assert "0 complete rounds (a run of each), and a verdict needs 5" in step.reasons[0]
     assert step.gates[0].outcome == "undetermined"
     assert not found(result, "CL428")
 

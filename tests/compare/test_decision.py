@@ -78,7 +78,7 @@ def test_an_inconclusive_step_says_what_could_have_been_found():
 
 def test_too_few_rounds_are_said():
     got = judge(effect("inconclusive", n_rounds=3), [], unit="image", margin=0.01)
-    assert got.reasons[0].endswith("3 complete rounds, and a verdict needs 5")
+    assert got.reasons[0].endswith("3 complete rounds (a run of each), and a verdict needs 5")
 
 
 def test_same_names_the_margin():

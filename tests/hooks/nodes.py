@@ -57,7 +57,8 @@ class Node:
             CARBONLENS_HOOK_SOURCES=str(self.folder / "hook-sources.toml"),
             CARBONLENS_HOOK_STATE=str(self.folder / "site-state"),
             CARBONLENS_HOOKS=str(SLURM),
-            **slurm,
+            # A busy machine takes its time; how long a hang is waited for has a test of its own.
+            **{"CARBONLENS_HOOK_PATIENCE_S": "25", **slurm},
         )
 
     def hook(self, *command: str, job: str = "42", **slurm: str) -> subprocess.CompletedProcess[str]:

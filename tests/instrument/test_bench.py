@@ -198,6 +198,20 @@ def test_a_narrow_interval_of_too_few_rounds_is_not_said_to_be_wide():
     assert "10 rounds did not reach ±1 %; the widest interval is ±2.0 %" in said.message
 
 
+@pytest.mark.parametrize("ended", ["budget", "most_rounds", "interrupted"])
+@pytest.mark.parametrize("needed", [None, 12, 545, 5000])
+def test_how_to_go_on_names_every_option_that_the_rounds_asked_for_need(ended, needed):
+    pace = Pace(half_width=0.01, most=40)
+    (said,) = _early(BenchResult(rounds=10, ended=ended, half_width=0.09, needed=needed), pace)
+    if needed == 5000:
+        assert "--resume" not in said.mend
+        return
+    assert "--resume" in said.mend
+    assert ("--budget" in said.mend) == (ended == "budget")
+    # What 40 rounds would do needs no more of them, unless 40 were measured.
+    assert ("--rounds 545" in said.mend) == (needed == 545 and ended != "interrupted")
+
+
 def test_a_series_that_ended_early_says_how_many_rounds_its_scatter_asks_for(tmp_path):
     bench = bench_of(("a", "b"), most=12)
     result = go(tmp_path, Machine(2, cv=0.02), bench)

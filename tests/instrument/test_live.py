@@ -15,6 +15,7 @@ from carbonlens.instrument.live_units import NestedUnits
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering.sealing import seal_tally
 from carbonlens.metering.sensors import Channel, SensorInfo
+from carbonlens.metering.sensors.cpu_model import this_curve
 from carbonlens.metering.tally import Tally
 from tests.instrument.terminal import on_terminal
 from tests.instrument.wrapper import only_run
@@ -79,6 +80,44 @@ def test_a_source_that_fails_is_unknown_and_never_zero():
     for second in range(4):
         tally.add(0, second * US_PER_S, None)
     shown = Watcher().figures(so_far(tally, 3 * US_PER_S), 3.0)
+    assert shown.text() == "power unknown   energy unknown   0:03"
+
+
+CPU_CLOCK = SensorInfo(
+    name="cpu_model",
+    kind="utilisation",
+    unit="s",
+    scope="process",
+    boundary="it",
+    grade="D",
+    update_period_s=0.0,
+    channels=(Channel(device="cpu-time", component="cpu"),),
+    method="test model",
+    curve=this_curve(),
+)
+
+
+@given(st.integers(1, 20), st.integers(0, 20))
+def test_a_command_that_sleeps_is_idle_and_its_energy_known_once_it_was_used(before, after):
+    tally, watcher = Tally([CPU_CLOCK]), Watcher()
+    for second in range(before + 1):
+        tally.add(0, second * US_PER_S, (0.0,))
+        shown = watcher.figures(so_far(tally, second * US_PER_S) if second else None, float(second))
+    assert shown.text() == f"idle   no use seen yet   {clock(before)}"
+    assert shown.energy.value is None
+    for second in range(before + 1, before + after + 1):
+        tally.add(0, second * US_PER_S, (0.5 * (second - before),))
+        shown = watcher.figures(so_far(tally, second * US_PER_S), float(second))
+        assert shown.power_whole
+        assert shown.power_w > 0
+        assert shown.energy.value > 0
+
+
+def test_idle_is_not_said_of_a_machine_of_which_a_part_is_not_read():
+    tally = Tally([CPU_CLOCK])
+    for second in range(4):
+        tally.add(0, second * US_PER_S, (0.0,))
+    shown = Watcher().figures(so_far(tally, 3 * US_PER_S, unmeasured=("NVIDIA GPU",)), 3.0)
     assert shown.text() == "power unknown   energy unknown   0:03"
 
 

@@ -3,6 +3,9 @@
 import re
 from pathlib import Path
 
+import pytest
+
+from carbonlens.errors import ConfigError
 from carbonlens.instrument import bench_result
 from carbonlens.inventory import bench_file
 from carbonlens.metering.recorder import Recorder
@@ -22,6 +25,35 @@ def test_the_bench_file_is_one_and_states_what_the_program_takes_for_granted(tmp
     )
     file.write_text(plain, "utf-8")
     assert bench_file.load(file).pace == bench.pace
+
+
+def test_the_file_that_is_said_to_run_is_there_and_so_is_what_it_names():
+    name = re.search(r"carbonlens bench (docs/\S+\.toml)`", PAGE)[1]
+    file = Path(__file__).parents[2] / name
+    bench = bench_file.load(file)
+    assert all((file.parent / word).is_file() for v in bench.variants for word in v.command[1:])
+    assert all(v.command[0] == "python" for v in bench.variants)
+
+
+@pytest.mark.parametrize(
+    ("section", "told"),
+    [
+        ("[assumptions.electricity]\nsource = 'x'", "[electricity] lacks the key 'id'"),
+        ("[assumptions.machine]\nid = 'x'\nprice = 1", "[machine] "),
+        ("[assumptions.facility]\npeu = 1.2", "[facility] has an unknown key 'peu'"),
+        ("[assumptions.facility]\npue = 'x'", "facility.pue: expected"),
+        ("[assumptions.grid.location]\nid = 'x'", "[grid.location] lacks the key 'zone'"),
+    ],
+)
+def test_a_wrong_key_of_the_assumptions_is_told_in_words(tmp_path, section, told):
+    text = BLOCKS["bench.toml"].partition("[assumptions")[0]
+    file = tmp_path / "bench.toml"
+    file.write_text(f"{text}\n{section}\n", "utf-8")
+    with pytest.raises(ConfigError) as refused:
+        bench_file.load(file)
+    assert told in str(refused.value)
+    assert "Object" not in str(refused.value)
+    assert "$" not in str(refused.value)
 
 
 def test_the_result_is_one():

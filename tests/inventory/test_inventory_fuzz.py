@@ -2,7 +2,9 @@
 
 import tempfile
 from pathlib import Path
+from typing import Literal, get_args, get_origin
 
+import msgspec
 import pytest
 import tomli_w
 from hypothesis import given, settings
@@ -86,3 +88,22 @@ def test_any_value_under_any_key_is_told_and_never_crashes(kind, data):
         Path(place, f"{kind.name}.toml").write_text(tomli_w.dumps({kind.table: blocks}), "utf-8")
         result = read(Path(place))
     assert (result.inventory is None) == bool(result.faults)
+
+
+CHOICES = [
+    (kind, key, get_args(chosen))
+    for kind in TABLES
+    for key, field in kind.keys.items()
+    for type_ in [{f.name: f.type for f in msgspec.structs.fields(kind.type)}[field]]
+    for chosen in (type_, *get_args(type_))
+    if get_origin(chosen) is Literal
+]
+
+
+@pytest.mark.parametrize(("kind", "key", "words"), CHOICES, ids=[f"{k.name}.{key}" for k, key, _ in CHOICES])
+def test_a_wrong_word_is_told_with_the_right_ones(tmp_path, kind, key, words):
+    block = tomli_w.dumps({kind.table: [{key: "no-such-word"}]})
+    (tmp_path / f"{kind.name}.toml").write_text(block, "utf-8")
+    (fault,) = [f for f in read(tmp_path).faults if "no-such-word" in f.what]
+    assert key in fault.what
+    assert all(str(word) in fault.mend for word in words)

@@ -222,3 +222,23 @@ def test_readings_within_a_longer_one_overlap_it_and_leave_no_gap(tmp_path):
     rows = HEAD + "".join(f"{span},1,kWh\n" for span in (*spans, "m1,2026-02-01,2026-02-02"))
     (finding,) = inventory_of(tmp_path, **DECLARED, readings_csv=rows).findings
     assert (finding.code, "2 readings overlap" in finding.message) == ("CL362", True)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "left", "said"),
+    [
+        ([("a", "a"), ("b", "")], {"a", "b"}, ["CL508"]),
+        ([("a", "b"), ("b", "a")], {"b"}, ["CL508"]),
+        ([("a", "b"), ("b", "c"), ("c", "a")], {"c"}, ["CL508"]),
+        ([("a", ""), ("b", "a"), ("c", "a")], {"c"}, ["CL507"]),
+        ([("a", ""), ("b", "a"), ("c", "b")], {"c"}, []),
+    ],
+)
+def test_no_reading_vanishes_however_they_correct_each_other(tmp_path, pairs, left, said):
+    head = "meter,start,end,energy,unit,reading_id,supersedes\n"
+    rows = "".join(f"m1,2026-01-01,2026-01-02,1,kWh,{name},{of}\n" for name, of in pairs)
+    if "CL508" in said and pairs[-1] == ("b", ""):
+        rows = rows.replace("m1,2026-01-01,2026-01-02,1,kWh,b,", "m1,2026-01-02,2026-01-03,1,kWh,b,")
+    inventory = inventory_of(tmp_path, **DECLARED, readings_csv=head + rows)
+    assert {r.reading_id for r in inventory.readings} == left
+    assert [c for c in codes(inventory) if c.startswith("CL50")] == said

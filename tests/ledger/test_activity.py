@@ -14,8 +14,9 @@ from carbonlens.domain.meter_reading import MeterReading
 from carbonlens.domain.money import Money
 from carbonlens.domain.run import Origin
 from carbonlens.domain.snapshot import Snapshot
-from carbonlens.ledger.activity import CHARGES, READINGS, SNAPSHOTS, corrected_rows, numbered_ids
+from carbonlens.ledger.activity import CHARGES, READINGS, SNAPSHOTS, numbered_ids
 from carbonlens.ledger.store import Ledger
+from carbonlens.ledger.superseding import corrected_rows
 from carbonlens.ledger.verify import verify
 
 HOUR_US = 3_600_000_000

@@ -9,6 +9,7 @@ import pytest
 from carbonlens.app import ledger_care
 from carbonlens.app.ledger_care import span_of, supersede
 from carbonlens.app.restatement import prior_periods
+from carbonlens.cli import ledger_view, restate_view
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.run import Reading, Run
 from carbonlens.errors import RecordError, SelectionError, UsageError
@@ -254,3 +255,35 @@ def test_changes_of_a_period_whose_manifest_is_lost_are_refused(folder, how):
         file.unlink()
     with pytest.raises(RecordError, match="2026-09"):
         prior_periods(ledger=folder, now_us=NOW_US)
+
+
+def test_a_month_of_a_closed_quarter_says_in_what_it_lies(folder):
+    close(folder, "2026Q3")
+    with pytest.raises(UsageError, match="lies in 2026Q3, closed already"):
+        close(folder, "2026-09")
+    with pytest.raises(UsageError, match="the period is closed already"):
+        close(folder, "2026Q3")
+
+
+def test_a_period_has_the_name_its_users_gave_it_wherever_it_is_said(folder, capsys):
+    paris = Calendar(reporting_timezone="Europe/Paris", fiscal_year_start=4)
+    for name in ("2026-09", "2027Q2"):
+        done = close(folder, name, paris)
+        assert done.period != name
+        ledger_view.print_close(done, json=False)
+        printed = capsys.readouterr().out
+        assert f"Closed {name}: " in printed
+        assert "~" not in printed
+    Ledger(folder).append(make_run("late", "5", SEP_US + 10))
+    said = [f.message for f in verify(folder, now_us=NOW_US).findings if f.code == "CL517"]
+    assert all(any(f"after {name} was closed" in text for text in said) for name in ("2026-09", "2027Q2"))
+    restate_view.print_adjustments(prior_periods(ledger=folder), json=False)
+    assert "~" not in capsys.readouterr().out
+
+
+def test_two_closes_of_one_name_are_told_apart(folder, capsys):
+    close(folder, "2026-09")
+    close(folder, "2026-09", Calendar(reporting_timezone="Europe/Paris"))
+    Ledger(folder).append(make_run("late", "5", SEP_US + 10))
+    restate_view.print_adjustments(prior_periods(ledger=folder), json=False)
+    assert "2026-09~Europe-Paris" in capsys.readouterr().out

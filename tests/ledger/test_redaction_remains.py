@@ -11,6 +11,7 @@ from carbonlens.app.ledger_care import compact, redact, supersede, verify
 from carbonlens.domain.finding import Finding
 from carbonlens.errors import RecordError, UsageError
 from carbonlens.ledger import compaction, redacting, retiring
+from carbonlens.ledger.redaction import entomb
 from carbonlens.ledger.store import Ledger
 from tests.ledger.test_store import make_run
 
@@ -157,3 +158,25 @@ def test_a_compaction_that_knew_of_no_redaction_brings_nothing_back(folder, monk
         ("other", "nobody"),
     ]
     assert verify(ledger=folder).sound
+
+
+@pytest.mark.parametrize(
+    "change", [{"schema_version": 99}, {"fields": ["run_id"]}, {"fields": ["energy.energy_j"]}]
+)
+@pytest.mark.parametrize("field", ["tags.team", "tags.none"])
+@pytest.mark.parametrize("form", ["json", "month"])
+def test_a_tombstone_that_is_not_carried_out_is_not_written_over(folder, change, field, form):
+    """The new one would have its name: who asked, why, and what was to go would be lost."""
+    Ledger(folder).append(make_run("abcd-2", tags={"owner": SECRET, "team": "v"}))
+    if form == "month":
+        compact(ledger=folder)
+    (stored,) = [r for r in Ledger(folder).holdings().records if r.run.run_id == "abcd-2"]
+    made = entomb(stored, ["tags.owner"], by="b", when_us=1, why="asked for")
+    told = msgspec.json.encode({**msgspec.to_builtins(made), **change})
+    file = folder / "redactions" / made.file_name
+    file.parent.mkdir()
+    file.write_bytes(told)
+    with pytest.raises(RecordError, match="not carried out") as error:
+        redact("abcd-2", [field], why="w", ledger=folder)
+    assert error.value.where == str(file)
+    assert file.read_bytes() == told

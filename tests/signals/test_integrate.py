@@ -69,7 +69,7 @@ def test_window_that_ends_before_it_starts_is_refused():
 
 
 def test_lengths_that_differ_are_refused():
-    with pytest.raises(ValueError, match="1 values do not go with 2 times"):
+    with pytest.raises(ValueError, match="1 value, 2 times"):
         power_energy([0, S], [1.0], 0, S, kind="instant")
 
 

@@ -130,7 +130,7 @@ def test_samples_of_0_w_are_0_j_of_a_device_that_may_sleep(kind):
 
 @pytest.mark.parametrize("as_array", [list, np.array])
 def test_readings_without_a_time_each_are_refused(as_array):
-    with pytest.raises(ValueError, match=r"3.* values do not go with .*2.* times"):
+    with pytest.raises(ValueError, match=r"3 values, 2 times"):
         power_energy(as_array([0.0, 1.0]), as_array([1.0, 2.0, 3.0]), 0, 2, kind="instant")
 
 

@@ -1,0 +1,106 @@
+"""Corrections of a run's energy in the words of the run table: ``energy_j`` instead of a reading's JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+import msgspec
+
+from carbonlens.domain.counting import counted
+from carbonlens.domain.grades import default_relative_sigma
+from carbonlens.domain.run import Reading, Run
+from carbonlens.errors import UsageError
+
+COLUMNS: Final[Mapping[str, str]] = {
+    "energy_j": "energy_j",
+    "energy_low_j": "low_j",
+    "energy_high_j": "high_j",
+    "energy_grade": "grade",
+    "boundary": "boundary",
+}
+"""Column of the run table to the field of the reading that it states."""
+
+_ENERGY: Final = "energy"
+_FORM: Final = "give all readings as runs show --json has them: --by FILE.json, or energy=[...]"
+
+
+def as_fields(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return changes with the run table's columns of energy as the run's field ``energy``.
+
+    What is known of the error goes with the figure: errors that are relative keep their size
+    relative to it, an interval that was stated goes unless the correction states one too.
+
+    Args:
+        run: The record that was wrong.
+        changes: Field, or column of the run table, to its value as JSON has it.
+
+    Raises:
+        UsageError: If the run has several readings, so that no column says which is meant, or
+            both forms are given.
+    """
+    told = {COLUMNS[name]: value for name, value in changes.items() if name in COLUMNS}
+    left = {name: value for name, value in changes.items() if name not in COLUMNS}
+    if not told:
+        return left
+    if _ENERGY in left:
+        raise UsageError("energy is given twice, whole and by column", where=run.run_id, mend=_FORM)
+    if len(run.energy) > 1:
+        names = ", ".join(dict.fromkeys(r.component for r in run.energy))
+        raise UsageError(
+            f"the run has {counted(len(run.energy), 'reading')} ({names}), and"
+            f" {next(n for n in COLUMNS if n in changes)} does not say of which it is",
+            where=run.run_id,
+            mend=_FORM,
+        )
+    made = _corrected(run, told)
+    if run.energy and made == msgspec.to_builtins(run.energy[0]):
+        return left
+    return {**left, _ENERGY: [made]}
+
+
+def _corrected(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the run's one reading as JSON has it, with what is told of it."""
+    none = Reading(component="total", energy_j=None, boundary=None, grade=None, method="", state="unknown")
+    before = run.energy[0] if run.energy else none
+    old = msgspec.to_builtins(before)
+    plain: dict[str, Any] = {**old, **told}
+    if plain["energy_j"] != old["energy_j"]:
+        unknown = plain["energy_j"] is None
+        # The part above idle power was a part of the old figure.
+        plain |= {"state": "unknown" if unknown else "known", "method": "as corrected", "dynamic_j": None}
+    elif plain["grade"] == old["grade"]:
+        has_ends = "low_j" in told or "high_j" in told
+        return plain | ({"u_random_j": 0.0, "u_by_source_j": {}} if has_ends else {})
+    ends = {"low_j": told.get("low_j"), "high_j": told.get("high_j")}
+    has_interval = any(end is not None for end in ends.values())
+    joules = None if has_interval else _number(plain["energy_j"])
+    return plain | ends | {"u_random_j": 0.0, "u_by_source_j": {}} | _errors(run, before, plain, joules)
+
+
+def _errors(run: Run, before: Reading, plain: Mapping[str, Any], joules: Decimal | None) -> dict[str, Any]:
+    """Return the errors of a corrected figure: the old ones in proportion, else the grade's usual one."""
+    if joules is None:
+        return {}
+    if before.energy_j and plain["grade"] == before.grade and (before.u_by_source_j or before.u_random_j):
+        ratio = float(joules / before.energy_j)
+        scaled = {name: u * ratio for name, u in before.u_by_source_j.items()}
+        return {"u_random_j": before.u_random_j * ratio, "u_by_source_j": scaled}
+    relative = default_relative_sigma(plain["grade"])
+    # As of the run table: runs of one machine share the error of its meter.
+    place = run.host_id or run.hardware or run.study or run.run_id
+    return (
+        {}
+        if relative is None
+        else {"u_by_source_j": {f"grade_{plain['grade']}:{place}": relative * float(joules)}}
+    )
+
+
+def _number(value: object) -> Decimal | None:
+    """Return what is a finite number; what is none is refused where the record is made."""
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
