@@ -92,7 +92,7 @@ def test_a_small_study_is_about_ten_lines_and_a_rejected_step_tells_its_saving(c
     assert "would have" in printed.err
     # Break-even with its interval.
     assert re.search(
-        r"earned back after: energy, carbon and cost 13 600 images \[13 \d00, 13 \d00\]", printed.out
+        r"earned back after: energy, carbon and cost 13600 images \[13\d00, 13\d00\]", printed.out
     )
 
 
