@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
+from contextlib import suppress
 from typing import Final
 
 from carbonlens.cli import light_start
@@ -34,7 +37,25 @@ def main() -> None:
         code = 0
         _give_up_stdout()
     light_start.spare_the_end()
-    sys.exit(code)
+    _leave(code)
+
+
+def _leave(code: int | str | None) -> None:
+    """End this process with an exit code.
+
+    A thread that was given up on (a server that does not answer) may be inside a C library while
+    that library's own exit handlers run: a segmentation fault in place of the command's exit code.
+    Where there is one, what is registered for the end is done and the process ends at once.
+    """
+    threads = sys.modules.get("carbonlens.metering.threads")  # who never loaded it has started none
+    if threads is None or isinstance(code, str) or not threads.holds_given_up():
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # nobody is left to tell
+            if stream is not None:
+                stream.flush()
+    os._exit(code or 0)
 
 
 def _ended() -> int | str | None:

@@ -17,7 +17,7 @@ from carbonlens.ledger.oddities import with_fitting_hours
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering import findings
 from carbonlens.metering.host import new_run_id
-from carbonlens.metering.threads import start_beside
+from carbonlens.metering.threads import give_up_on, start_beside
 from carbonlens.metering.wording import error_text
 
 
@@ -102,6 +102,7 @@ def _deposit_behind(run: Run, ledger: Path) -> Deposit:
     thread = start_beside(send, "carbonlens-upload")
     thread.join(UPLOAD_WAIT_S)
     if thread.is_alive():
+        give_up_on(thread)
         faults.append(f"{address}: no answer within {UPLOAD_WAIT_S:g} s")
     if not faults:
         return Deposit(run=kept, ledger=ledger)

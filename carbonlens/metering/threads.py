@@ -5,6 +5,9 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
+from typing import Final
+
+_GIVEN_UP: Final[list[threading.Thread]] = []
 
 
 def start_beside(work: Callable[[], object], name: str) -> threading.Thread:
@@ -29,3 +32,13 @@ def start_beside(work: Callable[[], object], name: str) -> threading.Thread:
     thread = threading.Thread(target=quiet, name=name, daemon=True)
     thread.start()
     return thread
+
+
+def give_up_on(thread: threading.Thread) -> None:
+    """Remember a thread that nobody waits for any longer, though it may still be at work."""
+    _GIVEN_UP.append(thread)
+
+
+def holds_given_up() -> bool:
+    """Return whether a thread that was given up on is still at work."""
+    return any(thread.is_alive() for thread in _GIVEN_UP)

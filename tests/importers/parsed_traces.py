@@ -23,7 +23,9 @@ def real_file(name: str) -> Path:
 
 
 def right_totals(name: str) -> dict:
-    """Return what the shared cases say of a file."""
+    """Return what the shared cases say of a file; skip where they are not there."""
+    if not (SHARED / "files.json").is_file():
+        pytest.skip("the shared cases are not on this machine")
     told = json.loads((SHARED / "files.json").read_text())
     return next(f["totals"] for f in told if f["file"] == name)
 
