@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,16 +40,17 @@ def months_of(hours: Period, calendar: Calendar) -> Months:
     while at < hours.end_hour:
         name, after = _month_at(at, calendar)
         end = min(after, hours.end_hour)
-        counts[name] = end - at
+        counts[name] = counts.get(name, 0) + end - at
         at = end
     return Months(tuple(counts), tuple(counts.values()), hours.first_hour)
 
 
 def month_of(calendar: Calendar) -> MonthOf:
     """Return what tells the month of an instant, as ``months_of`` does of hours."""
+    of_hour = lru_cache(maxsize=4096)(lambda hour: _month_at(hour, calendar))
 
     def found(at_us: int) -> tuple[str, int]:
-        name, after = _month_at(at_us // US_PER_HOUR, calendar)
+        name, after = of_hour(at_us // US_PER_HOUR)
         return name, after * US_PER_HOUR
 
     return found
@@ -59,7 +61,8 @@ def _month_at(hour: int, calendar: Calendar) -> tuple[str, int]:
     (row,) = calendar.rows(hour, hour + 1)
     year, month = divmod(row.month, 100)
     after = f"{year + month // 12:04}-{month % 12 + 1:02}"
-    return f"{year:04}-{month:02}", calendar.period(after).first_hour
+    # Where a clock is set back over a month's end, the next begins in an hour that is of this one still.
+    return f"{year:04}-{month:02}", max(calendar.period(after).first_hour, hour + 1)
 
 
 def _name_of(month: object) -> str:

@@ -5,6 +5,9 @@ import pytest
 from carbonlens.app.importing import import_files
 from carbonlens.app.sci import make_sci
 from carbonlens.app.statement import make_statement
+from carbonlens.app.statement_ledger import month_of, months_of
+from carbonlens.domain.units import US_PER_HOUR
+from carbonlens.ledger.calendar import Calendar, Period
 from tests.app import statement_case as case
 from tests.app.test_statement_terms import FACTORS, RUNS, factor, near
 
@@ -262,3 +265,15 @@ def test_a_clock_that_fell_back_to_2000_ends_no_score(tmp_path, zone, kg):
     found = make_sci("request", study="s", units=1.0, factors=tmp_path / "factors.csv", **where)
     near(found.sci.operational_kg, kg)
     assert found.sci.operational_kg.state == "unbounded"
+
+
+@pytest.mark.parametrize("zone", ["America/St_Johns", "Europe/Berlin", "Asia/Kolkata", "Pacific/Apia"])
+def test_each_month_has_an_end_after_its_begin_in_every_hour(zone):
+    """In St John's clocks were set back a minute past a month's end, until 2011."""
+    calendar = Calendar(reporting_timezone=zone)
+    hours = Period(calendar.period("2009").first_hour, calendar.period("2011").end_hour)
+    months = months_of(hours, calendar)
+    assert len(months.names) == 36
+    assert sum(months.hours) == hours.end_hour - hours.first_hour
+    of = month_of(calendar)
+    assert all(of(h * US_PER_HOUR)[1] > h * US_PER_HOUR for h in range(hours.first_hour, hours.end_hour, 7))
