@@ -59,7 +59,7 @@ boundary = "it"
 grade = "B"
 ```
 
-Fields of a table: {fields}.
+Fields of a table (`energy_mwh` is megawatt-hours, `energy_mj` millijoules): {fields}.
 
 This page is generated: `python -m scripts.write_importers`. Grades: A external meter, B device
 counter, C integrated power, D model, E datasheet; what a file does not say is D.
