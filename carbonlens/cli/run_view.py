@@ -45,12 +45,14 @@ def _print(result: CommandResult, run: Run, *, json: bool) -> None:
         return
     total = run.total_energy
     grade = f", grade {total.grade}" if total.grade else ""
-    if any(f.code == REPLAYED for f in run.findings):
-        grade = ", played from a recording"
+    is_played = any(f.code == REPLAYED for f in run.findings)
+    if is_played:
+        grade = ", played from a recording, not measured"
     is_saved = result.stored is not None and result.stored.ledger is not None
     failed = " as failed" if run.status == "failed" else ""
     end = f"saved run {output.short_id(run.run_id)}{failed}" if is_saved else "the run was not saved"
-    output.note(f"carbonlens: {output.figure(fmt.energy(total), total)}{grade}; {end}")
+    gap = "\n  " if is_played else " "  # together they are longer than 80 columns
+    output.note(f"carbonlens: {output.figure(fmt.energy(total), total)}{grade};{gap}{end}")
     for finding in run.findings:
         if finding.code in LEFT_OUT:
             output.note(f"carbonlens: {finding.message}")

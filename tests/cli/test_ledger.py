@@ -71,7 +71,7 @@ def test_compact_close_export_and_redact(filled):
     assert len(ids(filled)) == 3
     closed = filled.json("ledger", "close", "2026-03", "--by", "me")
     assert (closed["counting"], closed["by"]) == (2, "me")
-    assert closed["energy"] == [{"boundary": "device", "energy_j": "180.750000"}]
+    assert closed["energy"] == [{"boundary": "device", "energy_j": "180.750000", "is_whole": True}]
     assert "closed already" in filled("ledger", "close", "2026-03", code=2).stderr
     assert "not over" in filled("ledger", "close", "2999", code=2).stderr
     table = filled("ledger", "export", "--period", "2026-03").stdout.splitlines()
