@@ -51,8 +51,12 @@ def _print(result: CommandResult, run: Run, *, json: bool) -> None:
     is_saved = result.stored is not None and result.stored.ledger is not None
     failed = " as failed" if run.status == "failed" else ""
     end = f"saved run {output.short_id(run.run_id)}{failed}" if is_saved else "the run was not saved"
-    gap = "\n  " if is_played else " "  # together they are longer than 80 columns
-    output.note(f"carbonlens: {output.figure(fmt.energy(total), total)}{grade};{gap}{end}")
+    said = f"carbonlens: {output.figure(fmt.energy(total), total)}{grade}"
+    if is_played:
+        output.note(said)
+        output.note(f"carbonlens: {end}")
+    else:
+        output.note(f"{said}; {end}")
     for finding in run.findings:
         if finding.code in LEFT_OUT:
             output.note(f"carbonlens: {finding.message}")
