@@ -24,7 +24,7 @@ def us(text):
 
 def test_a_time_without_a_zone_is_local_and_one_with_an_offset_is_believed(tmp_path):
     found = clock(tmp_path)
-    assert found.us(datetime(2026, 1, 5, 10), 1) == us("2026-01-05T09:00:00+00:00")  # noqa: DTZ001
+    assert found.us(datetime(2026, 1, 5, 10), 1) == us("2026-01-05T09:00:00+00:00")  # noqa: DTZ001  # a local clock without a zone is what is tested
     assert found.us(datetime(2026, 1, 5, 10, tzinfo=UTC), 1) == us("2026-01-05T10:00:00+00:00")
     assert found.findings == []
 
@@ -32,7 +32,7 @@ def test_a_time_without_a_zone_is_local_and_one_with_an_offset_is_believed(tmp_p
 def test_no_zone_is_utc_and_said_once(tmp_path):
     found = clock(tmp_path, None)
     for hour in range(3):
-        assert found.us(datetime(2026, 1, 5, hour), hour) == us(f"2026-01-05T0{hour}:00:00+00:00")  # noqa: DTZ001
+        assert found.us(datetime(2026, 1, 5, hour), hour) == us(f"2026-01-05T0{hour}:00:00+00:00")  # noqa: DTZ001  # a local clock without a zone is what is tested
     assert [f.code for f in found.findings] == ["CL241"]
 
 
@@ -49,7 +49,7 @@ def test_a_log_over_the_change_back_loses_no_time(tmp_path_factory, offset_s, pe
 
 def test_a_time_that_never_was_is_said(tmp_path):
     found = clock(tmp_path)
-    found.us(datetime(2026, 3, 29, 2, 30), 7)  # noqa: DTZ001
+    found.us(datetime(2026, 3, 29, 2, 30), 7)  # noqa: DTZ001  # a local clock without a zone is what is tested
     assert [(f.code, f.line) for f in found.findings] == [("CL242", 7)]
 
 
@@ -57,7 +57,7 @@ def test_an_unknown_zone_and_another_age_are_refused(tmp_path):
     with pytest.raises(UsageError, match="Paris"):
         clock(tmp_path, "Paris")
     with pytest.raises(ValueError, match="years"):
-        clock(tmp_path).us(datetime(1902, 1, 1), 1)  # noqa: DTZ001
+        clock(tmp_path).us(datetime(1902, 1, 1), 1)  # noqa: DTZ001  # a local clock without a zone is what is tested
 
 
 @pytest.mark.parametrize(
