@@ -42,7 +42,7 @@ TABLE = "run_id,study,step,repeat,energy_j,units,boundary,energy_grade\n" + "".j
 )
 
 
-def test_the_rooms_read_and_write_a_bucket(bucket, tmp_path):  # noqa: F811
+def test_the_rooms_read_and_write_a_bucket(bucket, tmp_path):  # noqa: F811  # the fixture
     where = ("--ledger", f"{bucket}/rooms")
     table = tmp_path / "runs.csv"
     table.write_text(TABLE)
@@ -68,7 +68,7 @@ def test_the_rooms_read_and_write_a_bucket(bucket, tmp_path):  # noqa: F811
     assert len(answer("runs", "list", *where)["runs"]) == 12
 
 
-def test_a_run_survives_a_server_that_is_away_and_is_sent_by_the_next_command(bucket):  # noqa: F811
+def test_a_run_survives_a_server_that_is_away_and_is_sent_by_the_next_command(bucket):  # noqa: F811  # the fixture
     where = ("--ledger", f"{bucket}/away")
     down = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}
     command = ("--", sys.executable, "-c", "import sys; print('out'); sys.exit(7)")
@@ -82,7 +82,7 @@ def test_a_run_survives_a_server_that_is_away_and_is_sent_by_the_next_command(bu
     assert outbox.waiting(where[1]) == []
 
 
-def test_a_server_that_never_answers_holds_the_job_no_longer_than_promised(bucket, monkeypatch):  # noqa: F811
+def test_a_server_that_never_answers_holds_the_job_no_longer_than_promised(bucket, monkeypatch):  # noqa: F811  # the fixture
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -116,7 +116,7 @@ def test_a_server_that_never_answers_holds_the_job_no_longer_than_promised(bucke
         ("gs://bucket/x", {}, 3, "remote", "pip install"),
     ],
 )
-def test_a_bad_address_is_told_with_its_mend(bucket, address, env, code, said, mend):  # noqa: F811
+def test_a_bad_address_is_told_with_its_mend(bucket, address, env, code, said, mend):  # noqa: F811  # the fixture
     done = ask("runs", "list", "--ledger", address, code=code, **env)
     assert said in done.stderr
     assert mend in done.stderr
