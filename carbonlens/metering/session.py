@@ -113,19 +113,21 @@ class Session:
 
     def _begin(self) -> None:
         # Probing may have taken a while since the record was begun.
-        self._starts_now()
+        self._starts_at(time.monotonic_ns())
         self._journal = self._open_journal()
         self._host.begin()
         self._surroundings.begin()
         self._open = True
         self._start_ns = time.monotonic_ns()
         self._look()
-        self._starts_now()
+        self._starts_at(self._start_ns)
         process_sampler().add(self)
 
-    def _starts_now(self) -> None:
+    def _starts_at(self, monotonic_ns: int) -> None:
+        """Say by the wall clock when the window began: before its first look was written down."""
         if self.run.start_us is not None:
-            self.run = msgspec.structs.replace(self.run, start_us=time.time_ns() // 1000)
+            start_ns = time.time_ns() - (time.monotonic_ns() - monotonic_ns)
+            self.run = msgspec.structs.replace(self.run, start_us=start_ns // 1000)
 
     def sample(self) -> None:
         """Look at the sensors between the edges; called by the sampler."""
