@@ -38,7 +38,9 @@ emissions are computed from it, and the tool's own stand beside as evidence.
 | `--site`, `--tag k=v` | runs that state none |
 | `--boundary device` | energies whose file does not say what they include |
 | `--interval 0.5`, `--start TIME` | logs without times, and of relative times |
-| `--voltage 3.8` | logs of current alone |
+| `--voltage 3.8` | logs of current or charge alone |
+| `--columns timestamp,index,power.draw` | nvidia-smi logs without a header; `-` skips a column |
+| `--host NAME` | traces that do not name their machine, as most logs of a device |
 | `--map map.toml` | teams, sites, zones and clocks by path and project; columns of any CSV |
 
 ```toml
@@ -50,6 +52,7 @@ team = "vision"
 site = "lyon"
 zone = "FR"
 tz = "Europe/Paris"
+host = "node-17"             # of traces; by path, not by project
 tags = {{ cost_center = "12" }}
 
 [[table]]                    # a CSV of no known format
@@ -59,7 +62,16 @@ boundary = "it"
 grade = "B"
 ```
 
+Two traces that are equal to the last byte are one, unless they are of two hosts: by `--host` or `host`
+in a map, or by names such as `gpu_host_a.csv` and `gpu_host_b.csv`, which is said. A trace without
+times that was imported without `--interval` takes its energy from a later import with it.
+
 Fields of a table (`energy_mwh` is megawatt-hours, `energy_mj` millijoules): {fields}.
+
+Profiles hold times and make no runs: their longest operators are printed, by provider, with
+`--json` in `operators`. Three formats need an extra: `.jls` (`joulescope`), perun's HDF5 (`perun`)
+and binary Perfetto traces (`perfetto`), as `pip install 'carbonlens[joulescope]'`; without it such
+a file is refused, and the rest is read.
 
 This page is generated: `python -m scripts.write_importers`. Grades: A external meter, B device
 counter, C integrated power, D model, E datasheet; what a file does not say is D.

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -71,3 +72,35 @@ def unless_stalled(once: Callable[[int], T], tries: int = 6) -> T:
             if not left or beat.longest_s <= STALL_S:
                 raise
     raise AssertionError("the last try returns or raises")
+
+
+def waited_s() -> float:
+    """Return a clock of this thread's waiting, in seconds: it stands while the thread works or would.
+
+    On a busy machine a thread that is ready to go on is kept from it by others (the second
+    figure of ``/proc/thread-self/schedstat``), which is no wait of the program's own. Where the
+    kernel does not tell, all time counts; it counts by its ticks, of up to 10 ms.
+    """
+    try:
+        worked_ns, kept_ns = map(int, Path("/proc/thread-self/schedstat").read_bytes().split()[:2])
+    except (OSError, ValueError):
+        worked_ns = kept_ns = 0
+    return time.monotonic() - (worked_ns + kept_ns) / 1e9
+
+
+def least(once: Callable[[int], float], limit: float, tries: int = 12) -> float:
+    """Return the least of some measurements, the last of which is the first one below a limit.
+
+    What a program waits for, it waits for every time; a busy machine adds to it at times only.
+
+    Args:
+        once: Measures; gets the number of the try, from 0.
+        limit: What is asked.
+        tries: At most.
+    """
+    best = once(0)
+    for number in range(1, tries):
+        if best < limit:
+            break
+        best = min(best, once(number))
+    return best

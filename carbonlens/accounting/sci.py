@@ -40,8 +40,8 @@ class FunctionalUnit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """As it is printed: ``token``, ``1,000,000 tokens``."""
-        return self.name if self.per == 1 else f"{self.per:,.15g} {self.plural}"
+        """As it is printed: ``token``, ``1000000 tokens``."""
+        return self.name if self.per == 1 else f"{self.per:.15g} {self.plural}"
 
 
 class Intensity(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,7 +192,7 @@ class Sci(msgspec.Struct, frozen=True, kw_only=True):
             figure_id=f"{prefix}.score",
             estimate=self.score,
             label=f"SCI, g CO2e per {self.unit.label}",
-            formula="score = (O + M) / R" + ("" if self.unit.per == 1 else f" * {self.unit.per:,.15g}"),
+            formula="score = (O + M) / R" + ("" if self.unit.per == 1 else f" * {self.unit.per:.15g}"),
             inputs=(*(f.figure_id for f in sums), count.figure_id),
         )
         return *each, *sums, count, score

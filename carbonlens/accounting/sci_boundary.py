@@ -34,6 +34,14 @@ ROLE_STAGES: Final[Mapping[str, str]] = {
 _WORKING: Final = frozenset({"variant", "serving", "other"})
 """Roles that do the work of a functional unit, so that runs of them must say how much."""
 
+_USUAL: Final = (
+    *("request", "query", "prompt", "call", "user", "session", "message", "conversation"),
+    *("sample", "example", "document", "sentence", "word", "frame", "video", "clip", "picture", "question"),
+    *("step", "epoch", "transaction", "prediction", "classification", "answer"),
+    *("second of video", "minute of audio", "minute of video", "hour of audio", "hour of video", "item"),
+)
+"""Further units whose plural follows the rule."""
+
 _NAMED: Final = 3
 
 
@@ -80,18 +88,21 @@ class SoftwareBoundary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unit_of(text: str, per: float = 1.0, rationale: str = "") -> FunctionalUnit:
-    """Return the functional unit that a text names: ``token``, ``tokens`` and ``request`` alike.
+    """Return the functional unit that a text names: ``token`` and ``tokens`` alike.
+
+    Only words whose other number is known are turned. Any other is kept as the user wrote it: by
+    rule ``movies`` would be ``movy``, and ``axes`` nobody can tell.
 
     Args:
         text: One or several of it.
         per: How many of it the score is per.
         rationale: Why this unit.
     """
-    known = {_plural(name): name for held in UNITS.values() for name in held}
+    names = (*(name for held in UNITS.values() for name in held), *_USUAL)
+    known = {_plural(name): name for name in names}
     name = known.get(text, text)
-    if name == text and text.endswith("s") and not text.endswith(("ss", "us", "is")):
-        name = f"{text[:-3]}y" if text.endswith("ies") else text[:-1]
-    return FunctionalUnit(name=name, plural=_plural(name), per=per, rationale=rationale)
+    plural = _plural(name) if name in names else text
+    return FunctionalUnit(name=name, plural=plural, per=per, rationale=rationale)
 
 
 def software_boundary(
@@ -193,6 +204,7 @@ def _is_of(group: RunGroup, unit: FunctionalUnit) -> bool:
 
 
 def _plural(name: str) -> str:
+    """Return several of a unit that is known: its words follow the rule."""
     if name == "FLOP":
         return name
     first, *rest = name.split(" of ")

@@ -20,6 +20,7 @@ from carbonlens.accounting.cost import Cost, CostLine
 from carbonlens.accounting.deliveries import Coverage
 from carbonlens.accounting.demand import Period
 from carbonlens.accounting.embodied import CapitalGoods
+from carbonlens.accounting.group_bills import GroupBill
 from carbonlens.accounting.initiative_lines import initiative_figures
 from carbonlens.accounting.market_based import Blend
 from carbonlens.accounting.metered import Metered, not_whole
@@ -78,6 +79,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
         power: How electricity is paid by bills and meters.
         cost_lines: Lines of cost beside electricity.
         reporting: In which money the cost is reported.
+        bills: What groups carry of bills.
         initiatives: Those in effect; what they claim is in no sum.
         leaves: Figures of factors, prices and overheads, on which others rest.
     """
@@ -98,6 +100,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     cost_lines: tuple[CostLine, ...] = ()
     reporting: Reporting = Reporting()
     coverage: Coverage | None = None
+    bills: tuple[GroupBill, ...] = ()
     initiatives: tuple[Initiative, ...] = ()
     leaves: tuple[Figure, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -109,7 +112,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         heading: What the energy is that it accounts for.
         lines: By site: recorded, known as at least, metered, unattributed.
-        groups: By value of the label, if one was asked for.
+        groups: By value of the label, if one was asked for; ``bills`` what they carry of bills.
         total: Sum of true figures, metered sites by their meters.
         at_least: Sum of what is known as lower bounds; ``None`` where nothing is.
         scopes: By scope and category.
@@ -125,6 +128,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     terms: Mapping[str, SiteTerms]
     lines: tuple[Line, ...]
     groups: tuple[Line, ...]
+    bills: tuple[GroupBill, ...] = ()
     total: Line
     at_least: Line | None
     scopes: tuple[scope_totals.Total, ...]
@@ -189,6 +193,7 @@ def statement(given: Given) -> Statement:
     figures += [f for r in beside for f in r.figures(prefix)]
     figures += [f for b in given.power.bills for f in b.figures(prefix)]
     figures += [*money.figures(f"{prefix}.cost"), *initiative_figures(given.initiatives, prefix)]
+    figures += [b.figure(prefix) for b in given.bills]
     figures += given.leaves
     if in_one is not None:
         figures += in_one.figures(f"{prefix}.cost", money)
@@ -200,6 +205,7 @@ def statement(given: Given) -> Statement:
         terms=given.terms,
         lines=tuple(sorted((*lines, *wholes, *rests), key=lambda x: (x.site_id, KINDS.index(x.kind)))),
         groups=tuple(groups),
+        bills=given.bills,
         total=whole,
         at_least=at_least if least else None,
         scopes=scopes,

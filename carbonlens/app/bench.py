@@ -11,7 +11,7 @@ import msgspec
 
 from carbonlens.app import bench_series
 from carbonlens.app.assumptions import filled
-from carbonlens.app.compare import compare
+from carbonlens.app.compare import compared
 from carbonlens.app.terms import Terms, with_terms
 from carbonlens.domain.bench import Bench, Pace, Variant
 from carbonlens.domain.comparison import Comparison
@@ -100,15 +100,15 @@ def bench(  # noqa: PLR0913  # optional and by name
         written = bench_series.Written(name, measured, store, told)
         result = run_bench(given, place, scratch=scratch, progress=told, done=done, checked=written.leave_out)
     _require_a_candidate(given, result)
-    comparison = compare(name, ledger=store.path, vector=given.vector)
-    comparison = msgspec.structs.replace(
-        comparison, findings=(*comparison.findings, *notes, *_about(result, given.pace))
+    found = compared(name, ledger=store.path, vector=given.vector).noting(
+        (*notes, *_about(result, given.pace))
     )
+    comparison = found.comparison
     files: dict[str, Path] = {}
     if report_dir is not None:
         from carbonlens.app.report import report
 
-        files = report(comparison, out_dir=report_dir)
+        files = report(comparison, out_dir=report_dir, evidence=found.evidence)
     return BenchOutcome(comparison=comparison, result=result, ledger=store.path, study=name, files=files)
 
 

@@ -16,6 +16,7 @@ from carbonlens.compare.from_runs import unit_of
 from carbonlens.compare.nested import with_near_parents
 from carbonlens.compare.selecting import select_runs, with_combinations
 from carbonlens.domain.comparison import Comparison
+from carbonlens.domain.evidence import Evidence
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
@@ -26,18 +27,18 @@ from carbonlens.ledger.records import current, heirs
 from carbonlens.ledger.store import Ledger, LedgerView
 
 
-class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """What a comparison is made of.
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """A comparison, and what it was computed from."""
 
-    Attributes:
-        notes: What was found while reading and selecting.
-    """
+    comparison: Comparison
+    evidence: Evidence
 
-    study: Study
-    runs: tuple[Run, ...]
-    vector: Vector
-    outcomes: dict[str, tuple[int, ...]]
-    notes: tuple[Finding, ...]
+    def noting(self, findings: Sequence[Finding]) -> Compared:
+        """Return the same with more findings, said in both."""
+        return Compared(
+            comparison=_with_findings(self.comparison, findings),
+            evidence=self.evidence.noting(tuple(findings)),
+        )
 
 
 def compare(
@@ -69,13 +70,58 @@ def compare(
             ran at the same time on a device that nothing measured divides.
         MissingExtraError: If the ``analysis`` extra is not installed.
     """
+    return compared(
+        study, ledger=ledger, vector=vector, baseline=baseline, steps=steps, terms=terms
+    ).comparison
+
+
+def compared(
+    study: Study | str | Path | None = None,
+    *,
+    ledger: str | Path | None = None,
+    vector: Vector | None = None,
+    baseline: str | None = None,
+    steps: Sequence[str] = (),
+    terms: Terms | None = None,
+) -> Compared:
+    """Compare as ``compare`` does, and keep what it was computed from, for a report.
+
+    Args:
+        study: As in ``compare``.
+        ledger: As in ``compare``.
+        vector: As in ``compare``.
+        baseline: As in ``compare``.
+        steps: As in ``compare``.
+        terms: As in ``compare``.
+
+    Raises:
+        SelectionError: If the study, a step or the baseline has no runs.
+        IncomparableError: As in ``compare``.
+        MissingExtraError: If the ``analysis`` extra is not installed.
+    """
     given = prepare(study, ledger=ledger, vector=vector, baseline=baseline, steps=steps, terms=terms)
+    return Compared(comparison=computed(given), evidence=given)
+
+
+def computed(evidence: Evidence) -> Comparison:
+    """Return the comparison that follows from its evidence: nothing else is read.
+
+    Args:
+        evidence: Study, runs, factors and outcomes.
+
+    Raises:
+        IncomparableError: As in ``compare``.
+    """
     from carbonlens.compare.study import compare_study
 
     result = compare_study(
-        given.study, given.runs, given.vector, given.outcomes, environment=environment_of(given.runs)
+        evidence.study,
+        evidence.runs,
+        evidence.vector,
+        evidence.outcomes,
+        environment=environment_of(evidence.runs),
     )
-    return _with_findings(result, given.notes)
+    return _with_findings(result, evidence.notes)
 
 
 def prepare(
@@ -86,7 +132,7 @@ def prepare(
     baseline: str | None = None,
     steps: Sequence[str] = (),
     terms: Terms | None = None,
-) -> Prepared:
+) -> Evidence:
     """Return study, runs, factors and outcomes that a comparison or a check is made of.
 
     Args:
@@ -114,7 +160,7 @@ def _prepared(
     baseline: str | None,
     steps: Sequence[str],
     terms: Terms | None,
-) -> Prepared:
+) -> Evidence:
     recorded = store.view()
     corrected = heirs(recorded.runs)
     view = _current(recorded)
@@ -154,7 +200,7 @@ def _prepared(
     if guessed and baseline is None:
         notes.append(_guessed_baseline(chosen))
     told = msgspec.structs.replace(shared, findings=())
-    return Prepared(study=chosen, runs=runs, vector=told, outcomes=_outcomes(runs, store), notes=tuple(notes))
+    return Evidence(study=chosen, runs=runs, vector=told, outcomes=_outcomes(runs, store), notes=tuple(notes))
 
 
 def study_names(view: LedgerView) -> list[str]:
@@ -298,7 +344,7 @@ def _with_unit(study: Study, runs: Sequence[Run]) -> Study:
 
 def _outcomes(runs: Sequence[Run], store: Ledger) -> dict[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = {}
-    for sha in {q.outcomes_sha256 for r in runs for q in r.quality if q.outcomes_sha256}:
+    for sha in sorted({q.outcomes_sha256 for r in runs for q in r.quality if q.outcomes_sha256}):
         outcomes = store.outcomes(sha)
         if outcomes is not None:
             found[sha] = outcomes

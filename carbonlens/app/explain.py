@@ -67,6 +67,8 @@ def ids(options: Options = Options()) -> tuple[str, ...]:  # noqa: B008 - frozen
     found = list(known.of_study) if options.study is not None else list(known.of_statement(options.period))
     if not found and options.study is None:
         found = list(known.of_study)
+    if options.business is not None:
+        found += known.of_business()
     if not found:
         known.statement(options.period)
     return tuple(dict.fromkeys(found))

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 from carbonlens.accounting.exchange import rate_id
 from carbonlens.app.inventory import Kept
+from carbonlens.app.site_figures import OTHER_TIME
 from carbonlens.domain.asset import Asset
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.expense import Expense
@@ -83,15 +84,19 @@ class Declared:
             yield from (tariff.tariff_id, *(f"{tariff.tariff_id}.{b.name}" for b in tariff.bands))
 
     def _site_figure(self, name: str) -> Item | None:
-        what, _, site_id = name.partition(":")
+        what, _, rest = name.partition(":")
         words, field, source, unit = _SITE_FIGURES[what]
+        site_id = rest.removesuffix(f":{OTHER_TIME}")
         site = self._kept.inventory.site(site_id)
-        value = None if site is None else getattr(site, field)
+        value = None if site is None or site_id != rest else getattr(site, field)
         if site is None or value is None:
             where = self.place("sites", site_id) if site is not None else "no site of the inventory"
-            return _item(name, "unstated", f"{words} of {site_id}", (_UNSTATED, where), _unknown(unit))
+            times = () if site is None or site_id == rest else (f"stated {_when(site, what)} alone",)
+            details = (*times, _UNSTATED, where)
+            return _item(name, "unstated", f"{words} of {site_id}", details, _unknown(unit))
         stated = getattr(site, source) or "not stated"
-        details = (f"source: {stated}", self.place("sites", site_id))
+        when = f"source: {stated}; stated {_when(site, what)}"
+        details = (when, self.place("sites", site_id))
         return _item(name, "declared", f"{words} of {_site_words(site)}", details, _exact(value, unit))
 
     def _meter(self, name: str) -> Item | None:
@@ -218,6 +223,14 @@ def _exact(value: float | None, unit: str) -> Estimate:
 
 def _unknown(unit: str) -> Estimate:
     return Estimate(value=None, unit=unit, state="unknown")
+
+
+def _when(site: Site, figure: str) -> str:
+    """Return for which time a figure of a site is stated, in words."""
+    start, end = (getattr(site, f"{figure}_valid_{edge}") for edge in ("from", "to"))
+    if start is None and end is None:
+        return "for no time"
+    return " ".join(w for w in (f"from {start}" if start else "", f"to {end}" if end else "") if w)
 
 
 def _site_words(site: Site) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
+
+import msgspec
 
 from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.accounting.factor_choice import DEFAULT_GRID_U_RELATIVE, relative_sigma
@@ -143,6 +147,52 @@ def run_item(run: Run) -> Item:
         details=(f"{_where(run.origin)}{lost}",),
         parts=tuple(_reading(run, reading) for reading in run.energy),
     )
+
+
+def run_makers(runs: Iterable[Run]) -> dict[str, Callable[[], Item]]:
+    """Return what makes the item of each run, by its id.
+
+    Imported ids are unique within a study only: runs of one id are told together under it, and each
+    under ``study/id``.
+
+    Args:
+        runs: Those of a ledger that count.
+    """
+    by_id: dict[str, list[Run]] = {}
+    for run in runs:
+        by_id.setdefault(run.run_id, []).append(run)
+    made: dict[str, Callable[[], Item]] = {}
+    for run_id, alike in by_id.items():
+        if len(alike) == 1:
+            made[run_id] = partial(run_item, alike[0])
+            continue
+        names = [named_by_study(run.study, run_id) for run in alike]
+        # One name may stand in two records still; then their place in the ledger tells them apart.
+        names = [n if names.count(n) == 1 else f"{n}#{at}" for at, n in enumerate(names, 1)]
+        made[run_id] = partial(_alike, run_id, names)
+        for name, run in zip(names, alike, strict=True):
+            made.setdefault(name, partial(_of_study, name, run))
+    return made
+
+
+def named_by_study(study: str | None, run_id: str) -> str:
+    """Return what tells a run from those of its id in other studies."""
+    return f"{study or 'no study'}/{run_id}"
+
+
+def _alike(run_id: str, names: Sequence[str]) -> Item:
+    return Item(
+        item_id=f"run:{run_id}",
+        kind="runs",
+        title=f"{len(names)} runs have the id {run_id}: ids of imports are unique within a study only",
+        inputs=tuple(f"run:{name}" for name in names),
+    )
+
+
+def _of_study(name: str, run: Run) -> Item:
+    item = run_item(run)
+    where = f", study {run.study}" if run.study else ", of no study"
+    return msgspec.structs.replace(item, item_id=f"run:{name}", title=f"{item.title}{where}")
 
 
 def _reading(run: Run, reading: Reading) -> Item:

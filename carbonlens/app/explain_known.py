@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from carbonlens.app.explain_business import OF_BUSINESS, business_case_figures
 from carbonlens.app.explain_declared import Declared
+from carbonlens.app.explain_drivers import OF_DRIVERS, OF_INITIATIVES, drivers_of
 from carbonlens.app.explain_items import (
     blended_factor_item,
     certificate_item,
@@ -18,7 +20,7 @@ from carbonlens.app.explain_items import (
     factor_item,
     price_item,
     reading_item,
-    run_item,
+    run_makers,
 )
 from carbonlens.app.explain_sci import OF_SCI, score_of
 from carbonlens.app.inventory import Kept
@@ -27,7 +29,7 @@ from carbonlens.domain.charge import Charge
 from carbonlens.domain.factor_row import FactorRow
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.meter_reading import MeterReading
-from carbonlens.errors import CarbonlensError, MissingExtraError, SelectionError
+from carbonlens.errors import CarbonlensError, MissingExtraError
 from carbonlens.factors.store import FactorSet
 from carbonlens.reporting.explanation import Item, item_of
 
@@ -48,6 +50,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         assumptions: File with the factors and prices of a comparison.
         volume: Its expected units, ``2e9 a year``.
         embodied_source: The one source of embodied figures, as ``account`` and ``sci`` were asked with.
+        business: File of a business case, as ``compare`` was asked with.
     """
 
     study: str | None = None
@@ -60,6 +63,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: Path | None = None
     volume: str | None = None
     embodied_source: str | None = None
+    business: Path | None = None
 
     @property
     def of_comparison(self) -> bool:
@@ -109,6 +113,11 @@ class Known:
                 return True
         if OF_SCI.fullmatch(name) is not None:
             return self._is_of_score(name)
+        if name.startswith(OF_BUSINESS):
+            self._figures |= self.of_business()
+            return True
+        if OF_DRIVERS.fullmatch(name) is not None or OF_INITIATIVES.fullmatch(name) is not None:
+            return self._is_of_drivers(name)
         allocation, charges = _OF_ALLOCATION.fullmatch(name), _OF_CHARGES.fullmatch(name)
         if allocation is not None:
             self._figures |= self._of_allocation(allocation[1])
@@ -129,7 +138,9 @@ class Known:
     def ids(self, like: str) -> list[str]:
         """Return ids among which a mistyped one may be meant."""
         found = [*self._figures, *(row.factor_id for row in self._factors.rows)]
-        if not self._figures and not like.startswith(("statement.", "allocation.", "charges.", "sci.")):
+        if not self._figures and not like.startswith(
+            ("statement.", "allocation.", "charges.", "sci.", "drivers.", "initiatives.")
+        ):
             found += self.of_statement(self._options.period)
             found += self.of_study
         found += (f"run:{r}" for r in self._run_items)
@@ -180,7 +191,10 @@ class Known:
                 assumptions=o.assumptions,
                 volume=o.volume,
             )
-        except SelectionError:
+        except MissingExtraError:
+            raise
+        except CarbonlensError:
+            # Nobody asked for a comparison: that arms cannot be compared is no answer to another id.
             if o.of_comparison:
                 raise
             return {}
@@ -202,6 +216,23 @@ class Known:
             self._figures |= {f.figure_id: f for f in found.figures}
             self._runs_of = {**self._runs_of, **found.runs_of}
         return found is not None
+
+    def _is_of_drivers(self, name: str) -> bool:
+        """Read the bridge that an id names, and the statements of both its periods."""
+        if name not in self._figures:
+            o = self._options
+            found = drivers_of(name, ledger=o.ledger, inventory=o.inventory, factors=self._factors)
+            if found is None:
+                return False
+            for made in found.statements:
+                self._take(self.statement(made.period.text))
+            self._figures |= {f.figure_id: f for f in found.figures}
+            self._runs_of = {**self._runs_of, **found.runs_of}
+        return True
+
+    def of_business(self) -> dict[str, Figure]:
+        """Return the figures of the business case that is named, and of the comparison beneath."""
+        return self.of_study | business_case_figures(self._options, known=self.of_study)
 
     def _of_allocation(self, period: str) -> dict[str, Figure]:
         from carbonlens.app.explain_allocation import allocation_figures
@@ -268,7 +299,7 @@ class Known:
 
         with open_ledger(self._options.ledger) as store:
             runs = current(store.view().runs)[0] if store.exists else ()
-        return {run.run_id: partial(run_item, run) for run in runs}
+        return run_makers(runs)
 
     @cached_property
     def _rows(self) -> tuple[Mapping[str, Charge], Mapping[str, MeterReading]]:

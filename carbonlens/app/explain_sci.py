@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from carbonlens.app.sci import Scored, make_sci
+from carbonlens.app.sci_ids import PERIOD, ROLE, unit_of_id
 
 OF_SCI: Final = re.compile(r"(?:energy\.|runs\.)?sci\.(.+)")
 """Ids of a score, of its energies and of its lists of runs."""
 
-_PERIOD: Final = re.compile(r"(\d{4}(?:Q[1-4]|-\d{2}(?:-\d{2})?)?)\.")
-_ROLE: Final = re.compile(r"(consumer|provider)\.")
 _NUMBER: Final = r"[0-9][0-9.e+-]*?"
 _UNIT: Final = re.compile(rf"([^.*=]+)(?:=({_NUMBER}))?(?:\*({_NUMBER}))?\.[a-z]")
 
@@ -31,13 +30,13 @@ def question_of(name: str, studies: Iterable[str], steps: Iterable[str]) -> dict
         return None
     study, rest = _taken(match[1], "study:", studies)
     step, rest = _taken(rest, "step:", steps)
-    period, rest = _matched(rest, _PERIOD)
-    role, rest = _matched(rest, _ROLE)
+    period, rest = _matched(rest, PERIOD)
+    role, rest = _matched(rest, ROLE)
     unit = _UNIT.match(rest)
     if unit is None or (study is None and period is None):
         return None
     return {
-        "unit": unit[1],
+        "unit": unit_of_id(unit[1]),
         "study": study,
         "step": step,
         "period": period,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,8 @@ from carbonlens.app.importing_readings import NAME as READINGS_FORMAT
 from carbonlens.app.importing_readings import ReadingKeeper, claims_readings
 from carbonlens.app.importing_runs import RunKeeper
 from carbonlens.app.importing_totals import FileResult, FileStatus, ImportResult, Sums, Totals
+from carbonlens.app.importing_twins import Twin, named, of_host, twin_of
+from carbonlens.app.importing_walk import files_of
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding, Severity
@@ -67,7 +69,7 @@ def import_files(
     with open_ledger(ledger) as store:
         store.ensure_writable()
         session = _Session(store, told)
-        results = session.run(list(_walk(paths)), progress or _silent)
+        results = session.run(list(files_of(paths)), progress or _silent)
         return ImportResult(totals=session.totals(), files=tuple(results), ledger=store.shown)
 
 
@@ -115,6 +117,8 @@ class _Session:
         if path.exists() and not path.is_file():
             # A pipe can be read only once, and a source must be readable again.
             text, mend = "is no regular file", "save it to a file first"
+            if path.is_dir():
+                text, mend = "is a folder that cannot be opened", "check its rights"
             found[str(path)] = self._refused(Source(path), text, mend)
             return []
         readable = []
@@ -128,14 +132,36 @@ class _Session:
     def _take(self, claim: Claim) -> list[FileResult]:
         reader, group = claim.importer, claim.group
         try:
-            key = (group_sha256(group), label_of(reader))
-            if key in self._seen or self._holds(*key):
-                return [self._duplicate(s, reader.name) for s in group.sources]
+            twin = self._twin(reader, group)
+            if not twin.counts:
+                return [self._duplicate(s, reader.name, twin.finding) for s in group.sources]
             harvested = harvest(reader, group, self._options(group))
         except InputFileError as error:
             return [self._refused(s, error.what, error.mend, reader.name) for s in group.sources]
-        self._seen.add(key)
-        return self._store(group, reader, key[0], harvested)
+        if twin.host is not None and twin.finding and any(r.run.host_id for r in harvested.singles):
+            # The content names its hosts itself: whatever the file is called, it is a copy.
+            return [self._duplicate(s, reader.name) for s in group.sources]
+        if twin.host is not None or twin.completes:
+            told = harvested.singles
+            harvested.singles = [of_host(r, twin.host, completes=twin.completes) for r in told]
+        harvested.findings += [twin.finding] if twin.finding else []
+        self._seen.add((twin.sha256, label_of(reader)))
+        return self._store(group, reader, twin.sha256, harvested)
+
+    def _twin(self, reader: Importer, group: Group) -> Twin:
+        """Return whether a group is to be read, beside what was imported of the same content."""
+        sha, label = group_sha256(group), label_of(reader)
+        is_held = (sha, label) in self._seen or self._holds(sha, label)
+        if reader.kind != "trace" or len(group.sources) > 1:
+            return Twin(counts=not is_held, sha256=sha)
+        host = self.placing.map.place_of(str(group.main.path), None).host or self.placing.host
+        held = self._runs.of_content(sha) if is_held or host is not None else []
+        if not held:
+            return Twin(counts=False, sha256=sha) if is_held else named(sha, host)
+        twin = twin_of(group.main, host, self.placing.interval_s, held)
+        if twin.counts and ((twin.sha256, label) in self._seen or self._holds(twin.sha256, label)):
+            return Twin(counts=False, sha256=sha)
+        return twin
 
     def _options(self, group: Group) -> Options:
         placing, path = self.placing, str(group.main.path)
@@ -147,6 +173,7 @@ class _Session:
             voltage_v=placing.voltage_v,
             interval_s=placing.interval_s,
             start_us=placing.start_us,
+            columns=placing.columns,
             table=self._table_of(group.main),
         )
 
@@ -156,11 +183,12 @@ class _Session:
 
     def _store(self, group: Group, reader: Importer, sha: str, got: Harvest) -> list[FileResult]:
         main, label = group.main, label_of(reader)
-        kept = self._runs.keep(got.records, main.shown, self._places.of(str(main.path)))
+        kept = self._runs.keep(got.singles, main.shown, self._places.of(str(main.path)), got.alike)
         findings = [*got.findings, *kept.findings]
-        if kept.fresh:
-            runs = [record.run for record in kept.fresh]
-            self.store.add_batch(runs, source_sha256=sha, importer=label)
+        is_fresh = bool(kept.fresh or kept.alike)
+        if is_fresh:
+            runs, alike = [record.run for record in kept.fresh], [told.runs for told in kept.alike]
+            self.store.add_batch(runs, alike, source_sha256=sha, importer=label)
         self._now_us += 1
         charges: list[Charge] = []
         if got.charges:
@@ -171,15 +199,18 @@ class _Session:
         sums = Sums()
         for record in kept.fresh:
             sums.add(record)
+        sums.include(kept.alike_sums)
         sums.rows, sums.rejected = got.rows, got.rejected + kept.rejected
         self._rows += sums.rows
         self._rejected += sums.rejected
-        if not (kept.fresh or charges or got.profiles or findings):
+        if not (is_fresh or charges or got.profiles or findings):
             findings.append(_finding("CL211", "warning", "holds no runs", main, "check the file"))
         findings += [msgspec.structs.replace(f, file=main.shown) for f in sums.costs.findings]
-        status = _status(bool(kept.fresh or charges or got.profiles), findings)
+        status = _status(bool(is_fresh or charges or got.profiles), findings)
         totals = sums.totals(charges, got.profiles)
         whole = self._result(main, reader.name, status, totals, tuple(findings))
+        if got.profiles:
+            whole = msgspec.structs.replace(whole, operators=got.profiles[0].operators)
         others = [
             self._result(s, reader.name, status, Totals(), (), part_of=main.shown) for s in group.sources[1:]
         ]
@@ -207,9 +238,10 @@ class _Session:
     def _holds(self, sha: str, importer: str) -> bool:
         return self.store.batch_file(sha, importer).exists() or self._charges.holds_file(sha, importer)
 
-    def _duplicate(self, source: Source, name: str) -> FileResult:
+    def _duplicate(self, source: Source, name: str, said: Finding | None = None) -> FileResult:
         text = "the same content was imported before; counted once"
-        return self._result(source, name, "duplicate", Totals(), (_finding("CL210", "info", text, source),))
+        found = said or _finding("CL210", "info", text, source)
+        return self._result(source, name, "duplicate", Totals(), (found,))
 
     def _refused(self, source: Source, text: str, mend: str, name: str | None = None) -> FileResult:
         said = (_finding("CL214", "error", text, source, mend),)
@@ -247,11 +279,6 @@ def _silent(done: int, whole: int) -> None:
     """Show no progress."""
 
 
-def _hidden(file: Path, folder: Path) -> bool:
-    """Whether the file lies in a hidden folder, such as a ledger or a repository's own."""
-    return any(part.startswith(".") for part in file.relative_to(folder).parts)
-
-
 def _status(is_fresh: bool, findings: Sequence[Finding]) -> FileStatus:
     """Return what became of a file that could be read."""
     if is_fresh:
@@ -259,14 +286,6 @@ def _status(is_fresh: bool, findings: Sequence[Finding]) -> FileStatus:
     if any(f.code in {"CL212", "CL236", "CL251", "CL252"} for f in findings):
         return "duplicate"
     return "refused" if any(f.severity == "error" for f in findings) else "imported"
-
-
-def _walk(paths: Iterable[Path]) -> Iterable[tuple[Path, bool]]:
-    for path in paths:
-        if path.is_dir():
-            yield from ((f, False) for f in sorted(path.rglob("*")) if f.is_file() and not _hidden(f, path))
-        else:
-            yield path, True
 
 
 def _finding(code: str, severity: Severity, text: str, source: Source, mend: str | None = None) -> Finding:

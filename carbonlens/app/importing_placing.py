@@ -30,6 +30,8 @@ class Placing(msgspec.Struct, frozen=True, kw_only=True):
         voltage_v: Volts, for logs of current alone.
         interval_s: Seconds between samples, for logs without times.
         start_us: When a log of relative times began, UTC microseconds.
+        columns: What the columns of a log without a header are called.
+        host: Machine of traces whose content names none.
         map: Rules by path and project, which go before the others here.
     """
 
@@ -40,6 +42,8 @@ class Placing(msgspec.Struct, frozen=True, kw_only=True):
     voltage_v: float | None = None
     interval_s: float | None = None
     start_us: int | None = None
+    columns: tuple[str, ...] | None = None
+    host: str | None = None
     map: ImportMap = ImportMap()
 
 
@@ -53,6 +57,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     voltage_v: float | None = None
     interval_s: float | None = None
     start: str | None = None
+    columns: str | None = None
+    host: str | None = None
     map_file: Path | None = None
 
 
@@ -60,7 +66,7 @@ def placing_of(said: Said) -> Placing:
     """Return what was said, checked.
 
     Raises:
-        UsageError: If a zone, boundary, time, voltage or interval makes no sense.
+        UsageError: If a zone, boundary, time, voltage, interval or list of columns makes no sense.
         InputFileError: If the map cannot be read.
         ConfigError: If the map is malformed.
     """
@@ -79,6 +85,8 @@ def placing_of(said: Said) -> Placing:
         voltage_v=said.voltage_v,
         interval_s=said.interval_s,
         start_us=None if said.start is None else _start_us(said.start, said.tz),
+        columns=None if said.columns is None else _columns(said.columns),
+        host=said.host,
         map=ImportMap() if said.map_file is None else import_map.load(said.map_file),
     )
 
@@ -86,6 +94,14 @@ def placing_of(said: Said) -> Placing:
 def _check(option: str, value: float | None, most: float) -> None:
     if value is not None and not 0 < value <= most:
         raise UsageError(f"{value:g} is out of range", where=option, mend=f"give a number up to {most:g}")
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip().lower() for name in text.split(","))
+    if not all(names):
+        mend = "give a name a column, such as timestamp,index,power.draw; - for one that is not to be read"
+        raise UsageError(f"{text!r} leaves a column without a name", where="--columns", mend=mend)
+    return names
 
 
 def _start_us(text: str, tz: str | None) -> int:

@@ -6,17 +6,19 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Final
 
 import msgspec
 
-from carbonlens.app.importing_totals import Sums, stated_j
+from carbonlens.app.importing_alike import AlikeKept, Before, Key, each_in_order, parted
+from carbonlens.app.importing_totals import Sums, stated_j, sums_of
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding, Severity
 from carbonlens.domain.limits import MOST_HOURS, misfit, stands_in_one_hour
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S
-from carbonlens.importers.contract import RunRecord
+from carbonlens.importers.contract import AlikeRecords, RunRecord
 from carbonlens.ledger.store import Ledger
 
 SAME_TIME_US: Final = 2 * US_PER_S
@@ -25,7 +27,7 @@ SAME_TIME_US: Final = 2 * US_PER_S
 SURE_S: Final = 3.0
 """Runs shorter than this may have followed each other, by times that are whole seconds."""
 
-Key = tuple[str | None, str]
+Mark = Callable[[RunRecord], tuple[Run, list[Finding]]]
 
 
 class Kept:
@@ -33,12 +35,16 @@ class Kept:
 
     Attributes:
         fresh: Records to write.
+        alike: Further ones, as columns.
+        alike_sums: Sums over those.
         rejected: Records that no ledger takes.
     """
 
     def __init__(self) -> None:
         """Start with nothing."""
         self.fresh: list[RunRecord] = []
+        self.alike: list[AlikeRecords] = []
+        self.alike_sums = Sums()
         self.findings: list[Finding] = []
         self.rejected = 0
 
@@ -56,7 +62,9 @@ class RunKeeper:
         self._new: set[Key] = set()
         self._children: list[RunRecord] = []
         self._known: dict[Key, RunRecord] = {}
+        self._by_content: dict[str, list[Run]] | None = None
         self._machines: dict[tuple[str, int], list[RunRecord]] = defaultdict(list)
+        self._alike = AlikeKept(SAME_TIME_US)
         self.now_us = time.time_ns() // 1000
         for run in store.view().runs:
             record = RunRecord(run=run, machine=_machine_of(run))
@@ -64,7 +72,11 @@ class RunKeeper:
             self._place(record)
 
     def keep(
-        self, records: Sequence[RunRecord], file: str, mark: Callable[[RunRecord], tuple[Run, list[Finding]]]
+        self,
+        records: Sequence[RunRecord],
+        file: str,
+        mark: Mark,
+        alike: Sequence[AlikeRecords] = (),
     ) -> Kept:
         """Return what is new of one source.
 
@@ -72,13 +84,17 @@ class RunKeeper:
             records: Its records, in order.
             file: Its name, for Findings.
             mark: Puts tags, site and zone on a run, and says what it found on the way.
+            alike: Further records, as columns.
         """
         self.now_us += 1
         kept = Kept()
+        before = Before(self._known_of, self._has_start, SAME_TIME_US)
+        records, alike = parted(records, alike, before)
+        slots: dict[Key, int] = {}
         fresh: dict[Key, RunRecord] = {}
         merged: dict[Key, list[RunRecord]] = defaultdict(list)
         superseded: dict[str, list[int]] = defaultdict(list)
-        for record in _furthest(records, superseded):
+        for slot, record in _furthest(records, superseded):
             placed = self._placed(record, file, kept)
             if placed is None:
                 continue
@@ -87,28 +103,82 @@ class RunKeeper:
                 self._merge(placed, twin, fresh, merged)
                 continue
             fresh[_key(placed)] = placed
+            slots[_key(placed)] = slot
             self._place(placed)
         kept.findings += _superseded(superseded, file)
         kept.findings += [_merged(key, others, file) for key, others in merged.items()]
-        for record in fresh.values():
-            run, said = mark(record)
-            if run.origin is not None:
-                dated = msgspec.structs.replace(run.origin, imported_us=self.now_us)
-                run = msgspec.structs.replace(run, origin=dated)
+        in_order = ((slots.get(key, record.line), record) for key, record in fresh.items())
+        for told in each_in_order(in_order, alike) if alike else fresh.values():
+            if isinstance(told, AlikeRecords):
+                self._keep_alike(told, mark, kept)
+                continue
+            record = told
+            run, said = self._dated(mark, record)
             done = msgspec.structs.replace(record, run=run)
             self._new.add(_key(record))
             kept.fresh.append(done)
             kept.findings += [*said, *_overlong(run, file)]
             self._known[_key(record)] = done
+            self._note(run)
             self.sums.add(done)
             if run.parent_run_id is not None:
                 self._children.append(done)
         return kept
 
+    def of_content(self, sha256: str) -> list[Run]:
+        """Return the runs that a source of this content gave, by this import or an earlier one."""
+        if self._by_content is None:
+            self._by_content = defaultdict(list)
+            for record in self._known.values():
+                self._note(record.run)
+        return self._by_content.get(sha256, [])
+
+    def _note(self, run: Run) -> None:
+        if self._by_content is not None and run.origin is not None and run.origin.source_sha256:
+            self._by_content[run.origin.source_sha256].append(run)
+
+    def _dated(self, mark: Mark, record: RunRecord) -> tuple[Run, list[Finding]]:
+        run, said = mark(record)
+        if run.origin is not None:
+            dated = msgspec.structs.replace(run.origin, imported_us=self.now_us)
+            run = msgspec.structs.replace(run, origin=dated)
+        return run, said
+
+    def _keep_alike(self, told: AlikeRecords, mark: Mark, kept: Kept) -> None:
+        """Keep runs that meet no other: what is put on the first of them is put on all."""
+        first = told.record(0)
+        run, said = self._dated(mark, first)
+        runs = msgspec.structs.replace(told.runs, pattern=run)
+        done = msgspec.structs.replace(told, pattern=msgspec.structs.replace(first, run=run), runs=runs)
+        kept.findings += said
+        kept.alike.append(done)
+        self._alike.add(done)
+        sums = sums_of(done)
+        kept.alike_sums.include(sums)
+        self.sums.include(sums)
+
+    def _find(self, key: Key) -> RunRecord | None:
+        """Return the record of a run that was kept."""
+        found = self._known.get(key) or self._alike.find(key)
+        if found is not None and key not in self._known:
+            self._known[key] = found
+            self._new.add(key)
+        return found
+
+    def _is_known(self, key: Key) -> bool:
+        return key in self._known or key in self._alike.keys
+
+    def _known_of(self, study: str | None, names: set[str]) -> set[str]:
+        held = [keys for keys in (self._known, self._alike.keys) if keys]
+        return {name for name in names if any((study, name) in keys for keys in held)} if held else set()
+
+    def _has_start(self, machine: str, span: int) -> bool:
+        return bool(self._machines.get((machine, span))) or self._alike.has_start(machine, span)
+
     def hold_children(self) -> None:
         """Take out of the sums what is a part of a run that counts, once all files were read."""
         for record in self._children:
-            if (record.run.study, record.run.parent_run_id or "") in self._known:
+            if self._is_known((record.run.study, record.run.parent_run_id or "")):
                 self.sums.hold_within(record)
         self._children.clear()
 
@@ -123,7 +193,7 @@ class RunKeeper:
             )
             kept.rejected += 1
             return None
-        earlier = self._known.get(_key(record))
+        earlier = self._find(_key(record))
         if earlier is None:
             return record
         if _same(run, earlier.run):
@@ -144,7 +214,7 @@ class RunKeeper:
         run, line = record.run, record.line
         if not _touch(run, earlier.run):
             name = f"{run.run_id}@{run.start_us}"
-            if (run.study, name) in self._known:
+            if self._is_known((run.study, name)):
                 return None
             text = f"run_id {run.run_id!r} stands for another run at another time too; kept as {name!r}"
             kept.findings.append(_finding("CL252", "warning", text, file, line=line))
@@ -173,7 +243,8 @@ class RunKeeper:
             return None
         bucket = run.start_us // SAME_TIME_US
         for near in (bucket - 1, bucket, bucket + 1):
-            for other in self._machines.get((record.machine, near), ()):
+            placed = self._machines.get((record.machine, near), [])
+            for other in chain(placed, self._alike.starting(record.machine, near)):
                 if _same_time(run, other.run):
                     return other
         return None
@@ -197,8 +268,8 @@ class RunKeeper:
         bucket[bucket.index(twin)] = record
 
 
-def _furthest(records: Sequence[RunRecord], superseded: dict[str, list[int]]) -> list[RunRecord]:
-    """Return the records, of a run that is written several times the furthest alone."""
+def _furthest(records: Sequence[RunRecord], superseded: dict[str, list[int]]) -> list[tuple[int, RunRecord]]:
+    """Return records and their first lines, of a run that is written several times the furthest alone."""
     best: dict[Key, RunRecord] = {}
     order: list[tuple[Key, RunRecord]] = []
     for record in records:
@@ -219,7 +290,7 @@ def _furthest(records: Sequence[RunRecord], superseded: dict[str, list[int]]) ->
             best[key] = record
         else:
             superseded[record.run.run_id].append(record.line)
-    return [best.get(key, record) for key, record in order]
+    return [(record.line, best.get(key, record)) for key, record in order]
 
 
 def _superseded(found: Mapping[str, list[int]], file: str) -> list[Finding]:

@@ -10,11 +10,12 @@ import msgspec
 
 from carbonlens.accounting.cost import StatedCosts, stated_costs
 from carbonlens.app.importing_charges import CostTotals, cost_totals
+from carbonlens.domain.alike import joules
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.money import Money
 from carbonlens.domain.units import J_PER_KWH
-from carbonlens.importers.contract import ProfileRecord, RunRecord
+from carbonlens.importers.contract import AlikeRecords, OperatorTime, ProfileRecord, RunRecord
 
 FileStatus = Literal["imported", "duplicate", "refused"]
 
@@ -60,6 +61,7 @@ class FileResult(msgspec.Struct, frozen=True, kw_only=True):
         format: Who read it; ``None`` for what nobody did.
         named: Whether it was named, and not met in a folder.
         part_of: The file whose entry holds the figures of a set of files.
+        operators: Of a profile: time of each kind of operator, the longest first; no energy.
     """
 
     path: str
@@ -69,6 +71,7 @@ class FileResult(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     named: bool = True
     part_of: str | None = None
+    operators: tuple[OperatorTime, ...] = ()
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +120,27 @@ class Sums:
             self._means.append(told.mean_power_w)
         if run.cost is not None:
             self._costs[f"{run.study}/{run.run_id}"] = run.cost
+
+    def include(self, other: Sums) -> None:
+        """Add the sums over other runs, none of which states a cost or is a trace."""
+        self.runs += other.runs
+        self._energy_j += other._energy_j
+        self._kg += other._kg
+        self._duration_s += other._duration_s
+        self._energies += other._energies
+        self._kgs += other._kgs
+        self._durations += other._durations
+
+    def count_alike(self, told: AlikeRecords) -> None:
+        """Count records that have all of their figures."""
+        count = len(told)
+        self.runs += count
+        self._energies += count
+        self._kgs += count
+        self._durations += count
+        self._energy_j += joules(int(told.stated_uj.sum()))
+        self._kg += sum(told.runs.emissions_kg)
+        self._duration_s += sum(map(Decimal, map(repr, told.runs.duration_s.tolist())))
 
     def drop(self, record: RunRecord) -> None:
         """Take one record out again, which a later one replaces."""
@@ -171,6 +195,13 @@ class Sums:
             cost_stated=stated or None,
             profile=_profile(profiles),
         )
+
+
+def sums_of(told: AlikeRecords) -> Sums:
+    """Return the sums over records that came as columns."""
+    sums = Sums()
+    sums.count_alike(told)
+    return sums
 
 
 def _duration_s(record: RunRecord) -> Decimal | None:

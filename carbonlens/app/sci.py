@@ -19,6 +19,7 @@ from carbonlens.accounting.sci_boundary import SoftwareBoundary, software_bounda
 from carbonlens.accounting.statement_figures import measured
 from carbonlens.app.inventory import calendar_of, load_inventory
 from carbonlens.app.sci_component import Asked, Built, components, counting_runs
+from carbonlens.app.sci_ids import unit_in_id
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.figure import Figure
@@ -200,7 +201,7 @@ def _prefix_of(question: _Question) -> str:
     stated = "" if question.units is None else f"={question.units:.15g}"
     per = "" if unit.per == 1 else f"*{unit.per:.15g}"
     role = [question.ai] if question.ai is not None else []
-    return ".".join(["sci", question.scope, *role, f"{unit.name}{stated}{per}"])
+    return ".".join(["sci", question.scope, *role, f"{unit_in_id(unit.name)}{stated}{per}"])
 
 
 def _named(name: str, runs: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

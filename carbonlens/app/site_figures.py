@@ -2,8 +2,9 @@
 
 A figure is chosen by the month of use, as every factor is: that of the month, else of its
 year, else of the nearest earlier year; never a later one. Where only later ones are known the
-month is unknown, with a Finding. What the inventory declares of a site holds in all months;
-rows of a factor table whose subject is the site itself are dated.
+month is unknown, with a Finding. What the inventory declares of a site holds in the months that it
+states, in all where it states none (with a Finding); beside it count the rows of a factor table
+whose subject is the site itself.
 """
 
 from __future__ import annotations
@@ -27,10 +28,15 @@ from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.factor_row import FactorKind, FactorRow
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.site import Site
+from carbonlens.domain.site import SITE_FIGURES, Site, SiteFigure
 from carbonlens.factors.store import FactorSet
 
-_OF_SITE: Final[tuple[FactorKind, ...]] = ("pue", "host_overhead", "wue")
+OTHER_TIME: Final = "other_time"
+"""Ends the id of a site's figure in months in which the declared one does not hold."""
+
+_OF_SITE: Final[tuple[SiteFigure, ...]] = ("pue", "host_overhead", "wue")
+_WORDS: Final[Mapping[SiteFigure, str]] = {"pue": "PUE", "wue": "WUE", "host_overhead": "host overhead"}
+_ID_FIELDS: Final[Mapping[SiteFigure, str]] = {"pue": "pue_id", "host_overhead": "host_id"}
 _OF_GRID: Final[Mapping[str, FactorKind]] = {
     "grid_water": "water_source",
     "supply": "upstream",
@@ -53,19 +59,23 @@ def with_site_figures(
     rows: dict[str, dict[str, FactorRow]] = {}
     findings = list(overheads_of(name, site).findings)
     for kind in _OF_SITE:
-        declared = None if site is None else _declared(site, kind)
-        if declared is None:
-            rows[kind], said = _chosen(kind, _subjects(kind, name, place, factors), months, factors)
-            findings += said
-    for key, kind in _OF_GRID.items():
-        rows[key], said = _chosen(kind, place.chain if place else (), months, factors)
+        missing = [m for m in months if site is None or site.figure(kind, m) is None]
+        rows[kind], said = _chosen(kind, _subjects(kind, name, place, factors), missing, factors)
+        findings += said
+        if site is not None and site.figure(kind) is not None:
+            findings += _said_of(site, kind, [m for m in missing if m not in rows[kind]])
+    if site is not None:
+        findings += _undated(site, months)
+    for key, of_grid in _OF_GRID.items():
+        rows[key], said = _chosen(of_grid, place.chain if place else (), months, factors)
         findings += said
     made: dict[tuple[str, ...], SiteTerms] = {}
     by_month: dict[str, SiteTerms] = {}
     for month in months:
         held = {key: of_kind[month] for key, of_kind in rows.items() if month in of_kind}
         ids = tuple(f"{key}={row.factor_id}" for key, row in held.items())
-        by_month[month] = made.setdefault(ids, _filled(terms, held))
+        own = () if site is None else tuple(f for f in _OF_SITE if site.figure(f, month) is not None)
+        by_month[month] = made.setdefault((*own, *ids), _filled(terms, held, month))
     # Those of the last month stand for the site; mostly they are those of all months.
     last = by_month[months[-1]]
     others = {m: one for m, one in by_month.items() if one is not last}
@@ -74,11 +84,25 @@ def with_site_figures(
     return msgspec.structs.replace(last, by_month=others, findings=found), tuple(every.values())
 
 
-def overheads_of(name: str, site: Site | None) -> Overheads:
-    """Return the overheads that the inventory declares of a site."""
+def overheads_of(name: str, site: Site | None, month: str | None = None) -> Overheads:
+    """Return the overheads that the inventory declares of a site.
+
+    Args:
+        name: Of the site.
+        site: As declared; ``None`` where it is not.
+        month: Month of use, in which they must hold; any where ``None``.
+    """
     if site is None:
         return Overheads(pue_id=f"pue:{name}", host_id=f"host_overhead:{name}")
-    return site_overheads(site)
+    if month is None:
+        return site_overheads(site)
+    around = site_overheads(site.in_month(month))
+    ids = {
+        field: f"{getattr(around, field)}:{OTHER_TIME}"
+        for figure, field in _ID_FIELDS.items()
+        if site.figure(figure) is not None and site.figure(figure, month) is None
+    }
+    return msgspec.structs.replace(around, **ids)
 
 
 def row_sigma(row: FactorRow) -> float | None:
@@ -86,10 +110,6 @@ def row_sigma(row: FactorRow) -> float | None:
     if row.kind in ("grid", "upstream", "transmission"):
         return relative_sigma(row, DEFAULT_GRID_U_RELATIVE)
     return relative_sigma(row, DEFAULT_PUE_U_RELATIVE) if row.kind == "pue" else row.u_relative
-
-
-def _declared(site: Site, kind: FactorKind) -> float | None:
-    return {"pue": site.pue, "host_overhead": site.host_overhead}.get(kind, site.wue_l_per_kwh)
 
 
 def _subjects(kind: FactorKind, name: str, place: Place | None, factors: FactorSet) -> tuple[str, ...]:
@@ -108,7 +128,7 @@ def _chosen(
 ) -> tuple[dict[str, FactorRow], list[Finding]]:
     """Return the row of each month that has one, and what is to be said, once a row."""
     rows = [row for subject in subjects for row in factors.find(kind, subject)]
-    if not rows:
+    if not rows or not months:
         return {}, []
     choices = {m: choose(rows, kind, subjects, m, own=factors.own) for m in months}
     found = {m: c.row for m, c in choices.items() if c.row is not None}
@@ -120,9 +140,9 @@ def _chosen(
     return found, said
 
 
-def _filled(terms: SiteTerms, rows: Mapping[str, FactorRow]) -> SiteTerms:
-    """Return the terms with the rows of some months."""
-    around = overheads_of(terms.site_id, terms.site)
+def _filled(terms: SiteTerms, rows: Mapping[str, FactorRow], month: str) -> SiteTerms:
+    """Return the terms with what holds in a month."""
+    around = overheads_of(terms.site_id, terms.site, month)
     if "pue" in rows:
         around = msgspec.structs.replace(around, pue=_value(rows["pue"]), pue_id=rows["pue"].factor_id)
     if "host_overhead" in rows:
@@ -130,10 +150,10 @@ def _filled(terms: SiteTerms, rows: Mapping[str, FactorRow]) -> SiteTerms:
         around = msgspec.structs.replace(around, host=_value(host), host_id=host.factor_id)
     ids = {key: row.factor_id for key, row in rows.items() if key not in ("pue", "host_overhead")}
     wue = _value(rows["wue"]) if "wue" in rows else None
-    site = terms.site
-    if site is not None and site.wue_l_per_kwh is not None:
+    declared = None if terms.site is None else terms.site.figure("wue", month)
+    if declared is not None:
         ids["wue"] = f"wue:{terms.site_id}"
-        wue = stated(site.wue_l_per_kwh, None, ids["wue"], "L/kWh")
+        wue = stated(declared, None, ids["wue"], "L/kWh")
     return msgspec.structs.replace(
         terms,
         overheads=around,
@@ -157,3 +177,38 @@ def _later_only(kind: FactorKind, subject: str, months: Sequence[str], periods: 
         mend="import the figure of that time",
         subject=subject,
     )
+
+
+def _said_of(site: Site, kind: SiteFigure, months: Sequence[str]) -> list[Finding]:
+    """Return a word on months in which neither the declared figure nor a row holds."""
+    if not months:
+        return []
+    start, end = site.validity(kind)
+    held = " ".join(w for w in (f"from {start}" if start else "", f"to {end}" if end else "") if w)
+    span = months[0] if len(months) == 1 else f"{counted(len(months), 'month')} ({months[0]} to {months[-1]})"
+    found = Finding(
+        code="CL490",
+        severity="warning",
+        message=f"the {_WORDS[kind]} of {site.site_id} is stated {held} alone, and none holds in {span}: it "
+        "stays unknown there",
+        mend="import the figure of that time as a row of a factor table, with the site as its subject",
+        subject=site.site_id,
+    )
+    return [found]
+
+
+def _undated(site: Site, months: Sequence[str]) -> list[Finding]:
+    """Return a word on the figures of a site that count in the period and are stated for no time."""
+    names = [_WORDS[f] for f in SITE_FIGURES if site.figure(f) is not None and not any(site.validity(f))]
+    if not names:
+        return []
+    span = months[0] if len(months) == 1 else f"{months[0]} to {months[-1]}"
+    found = Finding(
+        code="CL466",
+        severity="info",
+        message=f"{', '.join(names)} of {site.site_id} {'is' if len(names) == 1 else 'are'} stated for no "
+        f"time, and used for {span}",
+        mend="state in sites.toml from when to when the source holds: pue_valid_from, pue_valid_to",
+        subject=site.site_id,
+    )
+    return [found]

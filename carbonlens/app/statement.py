@@ -25,8 +25,8 @@ from carbonlens.app.deliveries import delivered
 from carbonlens.app.hourly_matching import Hourly, Source, hourly_of
 from carbonlens.app.inventory import Kept, calendar_of, changed_since, load_inventory
 from carbonlens.app.ledger_care import span_of
-from carbonlens.app.statement_bills import Bills, bills_of
-from carbonlens.app.statement_cloud import instance_uses
+from carbonlens.app.statement_bills import bills_of
+from carbonlens.app.statement_cloud import rented
 from carbonlens.app.statement_costs import (
     CostPeriod,
     bills_by_year,
@@ -37,6 +37,7 @@ from carbonlens.app.statement_costs import (
     to_date,
     without_billed,
 )
+from carbonlens.app.statement_groups import bills_by_group, undeclared_clouds
 from carbonlens.app.statement_hardware import hardware_in_use, uses
 from carbonlens.app.statement_ledger import PeriodReading, month_of
 from carbonlens.app.statement_meters import in_local_days, meters_and_readings
@@ -55,7 +56,7 @@ from carbonlens.ledger.calendar import FIRST_HOUR, LAST_HOUR, Calendar, Period
 from carbonlens.ledger.opening import open_ledger
 from carbonlens.ledger.store import Ledger
 
-LABELS: Final = ("site", "team", "model", "zone")
+LABELS: Final = ("site", "team", "model", "zone", "study", "step")
 """What a statement may be split by, beside ``tag:NAME``."""
 
 
@@ -142,8 +143,8 @@ def make_statement(  # noqa: PLR0913 - each is a choice of the one who asks
     Args:
         period: ``2026Q3``, ``2026-08`` or ``2026``, fiscal; the last quarter that holds runs
             when ``None``.
-        by: ``team``, ``model``, ``zone`` (as runs record it, else of their site) or ``tag:NAME`` for a
-            line of each; sites always have theirs.
+        by: One of ``LABELS`` (a zone is as runs record it, else of their site) or ``tag:NAME`` for a line
+            of each; sites always have theirs.
         inventory: The inventory folder; found as the command line finds it when ``None``.
         factors: The user's own factors, found likewise, or a whole set.
         ledger: The ledger's folder; found likewise.
@@ -249,13 +250,13 @@ def _given(asked: _Question) -> Given:
     counted_by_meters = metered.each_once(metered.metered(meters, readings, *asked.over_us, months))
     with store.query(asked.hours.text, asked.calendar) as view:
         read = PeriodReading(view, inventory, asked.factors, asked.hours, _loaded(meters, counted_by_meters))
-        read.without_electricity(_undeclared_clouds(bills, read, inventory))
+        rents = rented(view, inventory, asked.span_us, bills.time, read.sites)
+        read.without_electricity(undeclared_clouds(bills, read, inventory) | rents.places)
         activities, findings = read.activities()
         if not activities and not counted_by_meters:
             raise _no_runs(store, asked)
         grouped = read.activities(asked.by)[0] if asked.by else ()
         used = uses(view, inventory)
-        instances = instance_uses(view, inventory, asked.span_us, bills.time)
     terms = {name: place.terms for name, place in read.places.items()}
     period = CostPeriod(start=asked.start, end=asked.end, months=asked.months)
     period, of_days = to_date(period, inventory, asked.calendar, asked.over_us)
@@ -265,7 +266,7 @@ def _given(asked: _Question) -> Given:
     stands = standing(counted_by_meters, activities, terms, asked.hours.text)
     power, of_power = power_of(bills, stands, readings, read.prices, asked.over_us)
     power = replace(power, by_year=of_electricity(activities, counted_by_meters))
-    lines = other_lines(inventory, bills, instances, used, period)
+    lines = other_lines(inventory, bills, rents.uses, used, period)
     of_prices = without_billed(read.findings, power)
     said = (*asked.said, *asked.factors.findings, *inventory.findings, *findings, *of_prices, *of_days)
     return Given(
@@ -285,10 +286,13 @@ def _given(asked: _Question) -> Given:
         cost_lines=lines,
         reporting=reporting_of(inventory, period),
         coverage=_coverage(asked),
+        bills=bills_by_group(asked.by, bills, read),
         initiatives=in_effect(inventory.initiatives, asked.start, asked.end),
         leaves=(*leaves(read.places.values()), *read.figures, *price_figures(lines, inventory)),
         findings=tuple(
-            dict.fromkeys((*said, *of_charges, *of_readings, *of_hardware, *bills.findings, *of_power))
+            dict.fromkeys(
+                (*said, *of_charges, *of_readings, *of_hardware, *bills.findings, *rents.findings, *of_power)
+            )
         ),
     )
 
@@ -315,15 +319,6 @@ def _capital(asked: _Question) -> CapitalGoods | None:
     return capital_goods(
         assets, asked.factors.rows, start=asked.start, end=asked.end, source=asked.embodied_source
     )
-
-
-def _undeclared_clouds(bills: Bills, read: PeriodReading, inventory: Inventory) -> frozenset[str]:
-    """Return places that the inventory does not declare and whose runs carry bills.
-
-    What is billed there by the hour holds its electricity, as at a cloud.
-    """
-    known = {s.site_id for s in inventory.sites}
-    return frozenset(name for pair, name in read.sites.items() if pair in bills.places and name not in known)
 
 
 def _earlier(

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import replace
 
 from carbonlens.accounting.bill_energy import energy_once
 from carbonlens.accounting.billed_time import BilledTime, billed_time
-from carbonlens.accounting.charge_joining import COSTS, Consumer, Joined, join
+from carbonlens.accounting.charge_joining import Consumer, Joined, Part, join
 from carbonlens.accounting.charges import of_period, preferred_kind
 from carbonlens.accounting.cost import CostLine, of_bill
 from carbonlens.accounting.electricity_bill import ElectricityBill, bill_of, sorted_out
-from carbonlens.accounting.focus_identity import summed
+from carbonlens.accounting.group_bills import carried
 from carbonlens.app.charges import RESOURCE_TAGS, invoice_findings
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.counting import counted
@@ -25,7 +24,7 @@ from carbonlens.ledger.schema import tags_of
 from carbonlens.ledger.store import Ledger
 
 _COLUMNS: Final = (
-    *("run_id", "study", "job_id", "workload", "site", "zone", "host_id", "tags", "team", "model"),
+    *("run_id", "study", "step", "job_id", "workload", "site", "zone", "host_id", "tags", "team", "model"),
     *("start_us", "end_us"),
 )
 
@@ -38,12 +37,19 @@ class Bills(msgspec.Struct, frozen=True, kw_only=True):
         lines: All other charges: what runs carry, and what is unallocated.
         time: Of the runs, by key: for which a bill holds what they ran on.
         places: Site and zone of the runs that carry a part of a charge, as they state them.
+        held: Charges of the period that are no electricity bill, ``parts`` what of each which run carries.
+        kind: Which of their costs the lines are of.
+        runs: What the ledger has of the runs by their keys.
     """
 
     electricity: tuple[ElectricityBill, ...] = ()
     lines: tuple[CostLine, ...] = ()
     time: Mapping[str, BilledTime] = {}
     places: frozenset[tuple[str, str]] = frozenset()
+    held: tuple[Charge, ...] = ()
+    parts: tuple[Part, ...] = ()
+    kind: CostKind = "effective"
+    runs: Mapping[str, Mapping[str, Any]] = {}
     findings: tuple[Finding, ...] = ()
 
 
@@ -85,14 +91,19 @@ def bills_of(
     lasting = [c for c in found.others if c.start_us < period[1] and c.end_us > period[0]]
     runs = _consumers(store, (*held, *lasting), inventory)
     consumers = [consumer for consumer, _ in runs]
+    rows = {consumer.run_id: row for consumer, row in runs}
     joined, covering = join(held, consumers), join(lasting, consumers)
-    carried = {p.run_id for p in (*joined.parts, *covering.parts) if p.run_id is not None and p.share}
+    carrying = {p.run_id for p in (*joined.parts, *covering.parts) if p.run_id is not None and p.share}
     mine = [c for c in charges if period[0] <= c.start_us < period[1]]
     return Bills(
         electricity=tuple(b for b in electricity if b is not None),
         lines=_lines(held, joined, kind),
         time=billed_time(lasting, covering.parts),
-        places=frozenset(place for consumer, place in runs if consumer.run_id in carried),
+        places=frozenset((r["site"] or "", r["zone"] or "") for name, r in rows.items() if name in carrying),
+        held=tuple(held),
+        parts=joined.parts,
+        kind=kind,
+        runs=rows,
         findings=(
             *joined.findings,
             *of_energy,
@@ -125,24 +136,19 @@ def run_key(row: Mapping[str, Any]) -> str:
 
 def _lines(charges: Sequence[Charge], joined: Joined, kind: CostKind) -> tuple[CostLine, ...]:
     """Return what runs carry of charges, and what no run carries."""
-    sums: dict[tuple[str, bool], list[Any]] = {}
-    for part in joined.parts:
-        sums.setdefault((part.charge_id, part.run_id is None), []).append(part)
-    whole = {c.charge_id: c for c in charges}
-    parts: dict[bool, list[Charge]] = {False: [], True: []}
-    for (name, is_rest), held in sums.items():
-        costs = {cost: summed(getattr(p, cost) for p in held) for cost in COSTS}
-        parts[is_rest].append(replace(whole[name], **costs))
+    mine, rest = (
+        carried(charges, [p for p in joined.parts if (p.run_id is None) == no]) for no in (False, True)
+    )
     return (
-        *of_bill("cloud", "bills, carried by recorded runs", parts[False], kind),
-        *of_bill("unallocated", "bills, carried by no recorded run", parts[True], kind),
+        *of_bill("cloud", "bills, carried by recorded runs", mine, kind),
+        *of_bill("unallocated", "bills, carried by no recorded run", rest, kind),
     )
 
 
 def _consumers(
     store: Ledger, charges: Sequence[Charge], inventory: Inventory
-) -> list[tuple[Consumer, tuple[str, str]]]:
-    """Return the runs that overlap charges, as bills may know them, each with its site and zone."""
+) -> list[tuple[Consumer, Mapping[str, Any]]]:
+    """Return the runs that overlap charges, as bills may know them, each with what the ledger has of it."""
     if not charges:
         return []
     import narwhals as nw
@@ -155,7 +161,7 @@ def _consumers(
         parts = parts.filter(nw.col("start_us") < last, nw.col("end_us") > first)
         rows = view.rows(parts.select(*_COLUMNS).unique().sort("start_us", "run_id"))
     regions = {s.site_id: s.region for s in inventory.sites}
-    return [(_consumer(row, regions), (row["site"] or "", row["zone"] or "")) for row in rows]
+    return [(_consumer(row, regions), row) for row in rows]
 
 
 def _consumer(row: Mapping[str, Any], regions: Mapping[str, str | None]) -> Consumer:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carbonlens.accounting.metered import MonthOf
 from carbonlens.accounting.site_energy import UNSTATED, Activity
+from carbonlens.app.explain_items import named_by_study
 from carbonlens.app.inventory import calendar_of
 from carbonlens.app.statement_prices import PricedHours, priced_hours
 from carbonlens.app.statement_terms import Months, PlaceTerms, place_terms, sites_of, without_hours
@@ -22,7 +23,9 @@ from carbonlens.ledger.calendar import Calendar, Period
 from carbonlens.ledger.rate_arrays import HourRates
 
 if TYPE_CHECKING:
-    from carbonlens.ledger.accounts import Total
+    from decimal import Decimal
+
+    from carbonlens.ledger.accounts import Account, Total
     from carbonlens.ledger.frames import View
     from carbonlens.ledger.rates import Name, Rates
 
@@ -67,6 +70,10 @@ def _month_at(hour: int, calendar: Calendar) -> tuple[str, int]:
 
 def _name_of(month: object) -> str:
     return f"{month // 100:04}-{month % 100:02}" if isinstance(month, int) else ""
+
+
+def _text(value: object) -> str | None:
+    return None if value in (None, "") else str(value)
 
 
 def _with_month(parts: Any, months: Months, calendar: Calendar) -> Any:  # noqa: ANN401 - a frame
@@ -163,16 +170,33 @@ class PeriodReading:
             label: A label of the queries, or ``tag:NAME``.
             priced: False for the energy alone.
         """
+        account = self._account([label] if label else [], priced=priced)
+        found = tuple(self._activity(total, label) for total in account.totals)
+        return found, tuple(f for f in account.findings if f.code != _UNRATED)
+
+    def work(
+        self, label: str, where: Mapping[str, str] = {}
+    ) -> tuple[tuple[str | None, Decimal | None, Activity], ...]:
+        """Return the energy of each class of work, its group, with functional unit and units done.
+
+        Args:
+            label: What classes are told apart by.
+            where: Labels and tags of the runs that are asked for; all when empty.
+        """
+        account = self._account(["unit", label], where)
+        return tuple((_text(t.group["unit"]), t.units, self._activity(t, label)) for t in account.totals)
+
+    def _account(
+        self, labels: Sequence[str], where: Mapping[str, str] = {}, *, priced: bool = True
+    ) -> Account:
         from carbonlens.ledger import accounts, queries
 
-        by = list(dict.fromkeys(["site", "zone", *([label] if label else [])]))
-        parts = queries.labelled(self._parts, by)
+        by = list(dict.fromkeys(["site", "zone", *labels]))
+        parts = queries.labelled(queries.matching(self._parts, where), by)
         by.append(_MONTH)
         names: tuple[Name, ...] = ("emissions", "cost") if priced else ()
         rates = [rate for rate in map(self._rate, names) if rate is not None]
-        account = accounts.account_of(self._view, parts, by, rates)
-        found = tuple(self._activity(total, label) for total in account.totals)
-        return found, tuple(f for f in account.findings if f.code != _UNRATED)
+        return accounts.account_of(self._view, parts, by, rates)
 
     def runs(self, label: str | None = None) -> dict[str, tuple[str, ...]]:
         """Return the runs of each site and boundary, by the id under which energies name them.
@@ -182,15 +206,22 @@ class PeriodReading:
         """
         from carbonlens.ledger import queries
 
-        keys = list(dict.fromkeys(["site", "zone", "boundary", *([label] if label else []), "run_id"]))
+        labels = [label] if label else []
+        keys = list(dict.fromkeys(["site", "zone", "boundary", *labels, "run_id", "study"]))
         none = "(none)"
-        parts = queries.labelled(self._parts, [label] if label else [])
+        parts = queries.labelled(self._parts, labels)
         found: dict[str, list[str]] = {}
-        for row in self._view.rows(parts.select(*keys).unique().sort("run_id")):
+        rows = self._view.rows(parts.select(*keys).unique().sort("run_id", "study"))
+        studies: dict[str, set[str | None]] = {}
+        for row in rows:
+            studies.setdefault(row["run_id"], set()).add(row["study"])
+        for row in rows:
             site = self.sites[str(row["site"]), str(row["zone"])]
             value = "" if label is None else f".{label}.{self._value(label, row[label], site) or none}"
             name = f"runs.{self._hours.text}{value}.{site}.{row['boundary'] or UNSTATED}"
-            found.setdefault(name, []).append(row["run_id"])
+            run_id, study = row["run_id"], row["study"]
+            several = len(studies[run_id]) > 1
+            found.setdefault(name, []).append(named_by_study(study, run_id) if several else run_id)
         return {name: tuple(held) for name, held in found.items()}
 
     def _activity(self, total: Total, label: str | None) -> Activity:
@@ -210,6 +241,21 @@ class PeriodReading:
             grade_j={g: share * value for g, share in total.grade_shares.items()},
             group=None if label is None else self._value(label, group[label], site),
         )
+
+    def value_of(self, label: str, row: Mapping[str, Any]) -> str | None:
+        """Return the value of a label of a run, as its activities are split by it.
+
+        Args:
+            label: A label of the queries, or ``tag:NAME``.
+            row: What the ledger has of the run.
+        """
+        from carbonlens.ledger.schema import escaped, tags_of
+
+        if label.startswith("tag:"):
+            value = tags_of(row["tags"]).get(label.removeprefix("tag:"))
+            return escaped(value) if value else None
+        site = self.sites.get((row["site"] or "", row["zone"] or ""))
+        return row[label] or None if site is None else self._value(label, row[label], site)
 
     def _value(self, label: str, value: object, site: str) -> str | None:
         """Return the value of a label; runs without a zone lie in that of their site."""

@@ -6,7 +6,7 @@ factors. What nobody declares stays unknown, with a Finding.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -178,26 +178,32 @@ def place_terms(
 
 def leaves(found: Iterable[PlaceTerms]) -> tuple[Figure, ...]:
     """Return the factors and overheads that were used, as figures that rest on nothing else."""
-    figures = []
+    figures: list[Figure] = []
     for one in found:
-        rows, site = {row.factor_id for row in one.rows}, one.terms.site
-        around = one.terms.overheads
-        for figure_id, estimate, source, what in (
-            (around.pue_id, around.pue, site.pue_source if site else None, "PUE"),
-            (around.host_id, around.host, site.host_overhead_source if site else None, "host overhead"),
-        ):
-            if figure_id in rows:
-                continue
-            label = f"{what} of {one.terms.site_id}" + (f"; {source}" if source else "")
-            if estimate is None:
-                label = f"{what} of {one.terms.site_id}: nobody states it"
-            figures.append(Figure(figure_id=figure_id, estimate=estimate or unknown("1"), label=label))
-        if site is not None and site.wue_l_per_kwh is not None and one.terms.wue is not None:
-            label = f"WUE of {one.terms.site_id}" + (f"; {site.wue_source}" if site.wue_source else "")
-            figures.append(Figure(figure_id=one.terms.ids["wue"], estimate=one.terms.wue, label=label))
+        rows = {row.factor_id for row in one.rows}
+        for held in one.terms.variants:
+            figures += _declared_figures(held, rows)
         # Of hours there are thousands: explain looks them up by their ids.
         figures += [factor_figure(row) for row in one.rows if len(row.period) != _LENGTH_OF_HOUR]
-    return tuple(figures)
+    return tuple({f.figure_id: f for f in figures}.values())
+
+
+def _declared_figures(terms: SiteTerms, rows: Collection[str]) -> Iterator[Figure]:
+    """Yield overheads and WUE that the inventory declares, or that nobody states."""
+    around, site = terms.overheads, terms.site
+    for figure_id, estimate, source, what in (
+        (around.pue_id, around.pue, site.pue_source if site else None, "PUE"),
+        (around.host_id, around.host, site.host_overhead_source if site else None, "host overhead"),
+    ):
+        if figure_id in rows:
+            continue
+        label = f"{what} of {terms.site_id}" + (f"; {source}" if source else "")
+        if estimate is None:
+            label = f"{what} of {terms.site_id}: nobody states it"
+        yield Figure(figure_id=figure_id, estimate=estimate or unknown("1"), label=label)
+    if site is not None and terms.wue is not None and terms.ids["wue"] not in rows:
+        label = f"WUE of {terms.site_id}" + (f"; {site.wue_source}" if site.wue_source else "")
+        yield Figure(figure_id=terms.ids["wue"], estimate=terms.wue, label=label)
 
 
 def factor_figure(row: FactorRow) -> Figure:
@@ -232,15 +238,14 @@ def _by_hour(place: Place, choices: Mapping[str, Choice], factors: FactorSet, mo
             index[at : at + count] = every.index(row)
         at += count
     named = np.repeat(months.names, months.hours).tolist()
-    for hour, held in hourly.items():
-        number = int(np.datetime64(hour, "h").astype(np.int64)) - months.first_hour
+    numbers = np.array(list(hourly), dtype="datetime64[h]").astype(np.int64) - months.first_hour
+    alone: dict[tuple[object, ...], bool] = {}
+    for (hour, held), number in zip(hourly.items(), numbers.tolist(), strict=True):
         if not 0 <= number < len(index):
             continue
         coarse = rows[named[number]]
         fitting = [r for r in held if coarse is None or r.span in (coarse.span, "direct")]
-        # Of its own rows alone: a choice looks at all of the user's that it is given.
-        mine = [r for r in fitting if r.factor_id in own]
-        row = choose(fitting, "grid", (held[0].subject,), hour, own=mine).row
+        row = _of_hour(fitting, hour, own, alone)
         if row is None:
             left_out += 1
         else:
@@ -251,6 +256,32 @@ def _by_hour(place: Place, choices: Mapping[str, Choice], factors: FactorSet, mo
     used = [every[n] for n in dict.fromkeys(int(i) for i in np.unique(index[loaded]) if i >= 0)]
     said = (_other_basis(place, left_out),) if left_out else ()
     return _Hours(tuple(map(_hour_rate, every)), index, tuple(used), taken, said)
+
+
+def _of_hour(
+    fitting: Sequence[FactorRow], hour: str, own: Collection[str], alone: dict[tuple[object, ...], bool]
+) -> FactorRow | None:
+    """Return the row of an hour that a choice takes.
+
+    Args:
+        fitting: Rows of the hour, of one subject.
+        hour: In UTC.
+        own: Ids of the user's.
+        alone: Whether a row that stands alone is taken, by what it counts: mostly all rows of the
+            hours are of one kind, and a choice among one rests on nothing else. Written to.
+    """
+    if not fitting:
+        return None
+    only = fitting[0]
+    counts = (only.method, only.averaging, only.span, only.flow)
+    if len(fitting) == 1 and counts in alone:
+        return only if alone[counts] else None
+    # Of its own rows alone: a choice looks at all of the user's that it is given.
+    mine = [r for r in fitting if r.factor_id in own]
+    row = choose(fitting, "grid", (only.subject,), hour, own=mine).row
+    if len(fitting) == 1:
+        alone[counts] = row is not None
+    return row
 
 
 def _utc_months(months: Months) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Final
 from carbonlens.audit.disclosure import (
     check_age,
     check_card_units,
+    check_cells,
     check_components,
     check_market,
     check_place,
@@ -37,6 +38,7 @@ OF_ONE: Final[tuple[Callable[[Claim], tuple[Finding, ...]], ...]] = (
     check_market,
     check_age,
     check_components,
+    check_cells,
 )
 """Checks of one claim by itself."""
 

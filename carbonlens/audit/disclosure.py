@@ -55,6 +55,12 @@ def _amounts(claim: Claim) -> tuple[tuple[str, Stated | None, Mapping[str, Calla
     )
 
 
+def check_cells(claim: Claim) -> tuple[Finding, ...]:
+    """Return a Finding for each cell that states no possible figure: it is not used."""
+    mend = "write the figure, or leave the cell empty where nobody knows it"
+    return tuple(about(claim, "CL719", f"{text}: it stays unknown", mend, "error") for text in claim.unread)
+
+
 def check_market(claim: Claim) -> tuple[Finding, ...]:
     """Return a Finding where market-based emissions stand without location-based ones."""
     if claim.market_emissions is None or claim.emissions is not None:

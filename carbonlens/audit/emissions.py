@@ -96,7 +96,7 @@ def _mended(implied: float) -> str:
     if implied > 0:
         for power in (3, -3, 6, -6):
             if _plausible(implied * 10.0**power):
-                return f"; a unit slip by {10 ** abs(power):,} would explain it"
+                return f"; a unit slip by {10 ** abs(power)} would explain it"
     return ""
 
 

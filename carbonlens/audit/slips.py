@@ -85,9 +85,9 @@ def _slips(claim: Claim, *, with_pue: bool) -> Iterator[Slip]:
 def _scales() -> Iterator[Slip]:
     for power in (1, -1, 3, -3, 2, -2, 6, -6, 4, -4, 5, -5, 7, -7, 8, -8, 9, -9):
         if power in _THOUSANDS:
-            yield Slip("scale", 10.0**power, f"a unit slip by {10 ** abs(power):,} (g, kg, t; Wh, kWh, MWh)")
+            yield Slip("scale", 10.0**power, f"a unit slip by {10 ** abs(power)} (g, kg, t; Wh, kWh, MWh)")
         else:
-            yield Slip("scale", 10.0**power, f"a power of ten, {10 ** abs(power):,}")
+            yield Slip("scale", 10.0**power, f"a power of ten, {10 ** abs(power)}")
 
 
 def apart(claimed: Span, expected: Span) -> str:

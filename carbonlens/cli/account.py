@@ -33,7 +33,8 @@ def register(app: typer.Typer) -> None:
 def account_command(
     period: PeriodOption = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="LABEL", help="site, team, model, zone or tag:NAME.")
+        str | None,
+        typer.Option("--by", metavar="LABEL", help="site, zone, team, model, study, step, tag:NAME."),
     ] = None,
     inventory: InventoryOption = None,
     factors: FactorsOption = None,

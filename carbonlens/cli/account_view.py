@@ -6,12 +6,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from carbonlens.accounting.amounts import NO_CURRENCY
-from carbonlens.accounting.conversions import kwh_to_j
 from carbonlens.accounting.cost import Cost
+from carbonlens.accounting.group_bills import sums_of
 from carbonlens.accounting.statement import Statement
 from carbonlens.accounting.statement_lines import Line
 from carbonlens.app.statement import Made
 from carbonlens.cli import hourly_view, initiative_view, output
+from carbonlens.cli.account_columns import TOTAL, Columns, Costs, columns_of, costs_of, sum_of
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, add
 from carbonlens.reporting import format as fmt
@@ -62,16 +63,17 @@ def print_as_text(made: Made, *, hourly: bool = False) -> None:
         # What no run explains is of no group, and a part of the total.
         lines = (*lines, *statement.unattributed)
         shown = (*shown, *statement.unattributed[:_MOST_PLACES])
-    rows = [_row(_name(line, statement.label), line) for line in shown]
-    rows.append(_row("total", statement.total))
+    columns = columns_of(statement)
+    rows = [_row(_name(line, statement.label), line, columns) for line in shown]
+    rows.append(_row("total", statement.total, columns))
     if statement.at_least is not None:
-        rows.append(_row("beside it, lower bounds", statement.at_least))
+        rows.append(_row("beside it, lower bounds", statement.at_least, columns))
     head = [statement.label or "site", "facility", "location-based", "market-based"]
     for text in output.table(head, rows):
         output.say(text)
     if len(lines) > len(shown):
         output.say(f"... and {counted(len(lines) - len(shown), 'more line')} (--json lists all)")
-    for text in _beside(statement):
+    for text in _beside(statement, columns):
         _wrapped(text)
     for text in hourly_view.lines(made.hourly, in_full=hourly):
         _wrapped(text)
@@ -79,33 +81,33 @@ def print_as_text(made: Made, *, hourly: bool = False) -> None:
     codes = {f.code for f in statement.findings}
     other = [words for code, words in _NOT_OF_CLOSE.items() if code in codes]
     told = f" ({' and '.join(other)} not those of the close)" if other else ""
-    _wrapped(f"Made with {held}, factors {made.factors_sha256[:12]}{told}")
+    _wrapped(f"Made with {held}, factors {made.factors_sha256[:12]}{told}; rounded to add up")
     # What is unknown because of its place is told by the place: the cause stands first.
     found = sorted(statement.findings, key=lambda f: f.code not in _CAUSES)
     output.print_findings(found, most=_MOST_FINDINGS)
 
 
-def _beside(statement: Statement) -> Iterator[str]:
+def _beside(statement: Statement, columns: Columns) -> Iterator[str]:
     kg = statement.total.estimate("location_kg")
     market = statement.total.estimate("market_kg")
+    of_location, of_market = (columns.printed(n, statement.total) for n in ("location_kg", "market_kg"))
     sites = list(dict.fromkeys(x.site_id for x in statement.beside))
     more = f" and {len(sites) - _MOST_PLACES} more" if len(sites) > _MOST_PLACES else ""
     without = f" without {', '.join(sites[:_MOST_PLACES])}{more} (lower bounds)" if sites else ""
     yield (
-        f"Total{without} location-based {output.figure(fmt.mass(kg), kg)}; market-based "
-        f"{output.figure(fmt.mass(market), market)}"
+        f"Total{without} location-based {output.figure(of_location, kg)}; market-based "
+        f"{output.figure(of_market, market)}"
         + (", provisional" if any(b.is_provisional for b in statement.blends) else "")
     )
     yield from _places(statement)
-    yield from _scopes(statement)
+    yield from _scopes(statement, columns)
     water = [statement.total.estimate(f"water_{name}_l") for name in ("site", "source")]
     yield f"Water at sites {fmt.plain(water[0], 'L').text}, at power plants {fmt.plain(water[1], 'L').text}"
     yield from _hardware(statement)
     yield from _cost(statement)
     yield from initiative_view.lines(statement)
     for one in statement.reconciliations:
-        found = (one.metered_kwh, one.recorded_kwh, one.difference_kwh)
-        metered, recorded, rest = (fmt.energy(_joules(e)).text for e in found)
+        metered, recorded, rest = columns.reconciled(one)
         which = f"{one.metered.site_id}, {one.metered.covers} meter"
         unused = "" if one.is_activity else " (not used)"
         yield f"{which}{unused}: {metered} at the facility, runs {recorded}, rest {rest}"
@@ -119,14 +121,20 @@ def _cost(statement: Statement) -> Iterator[str]:
     if not cost.lines:
         yield "Cost unknown: no price"
         return
-    totals = "; ".join(fmt.money(e).text for e in cost.totals.values() if e.unit != NO_CURRENCY)
+    costs = costs_of(cost)
+    totals = "; ".join(costs.text(TOTAL, e) for e in cost.totals.values() if e.unit != NO_CURRENCY)
     rest = [line.amount for line in cost.lines if line.name == "unallocated"]
-    told = f"; carried by no run {'; '.join(fmt.money(e).text for e in rest)}" if rest else ""
-    yield f"Cost {totals or 'unknown'} ({', '.join(_parts_of(cost))}){told}"
+    told = f"; carried by no run {'; '.join(costs.text('unallocated', e) for e in rest)}" if rest else ""
+    yield f"Cost {totals or 'unknown'} ({', '.join(_parts_of(cost, costs))}){told}"
+    for currency, bills in sums_of(statement.bills).items():
+        held = costs.groups(currency, bills)
+        each = [f"{b.value} {held.printed(b.key, b.line.amount).text}" for b in bills[:_MOST_LINES]]
+        more = f" and {len(bills) - _MOST_LINES} more" if len(bills) > _MOST_LINES else ""
+        yield f"Bills by {statement.label}: {', '.join(each)}{more}"
     for site in dict.fromkeys(line.site_id for line in cost.lines if line.part is not None):
-        parts = [x for x in cost.lines if x.part is not None and x.site_id == site]
+        parts = [(n, x) for n, x in enumerate(cost.lines) if x.part is not None and x.site_id == site]
         yield f"Electricity bill of {site}: " + ", ".join(
-            f"{x.part} {fmt.money(x.amount).text}" for x in parts
+            f"{x.part} {costs.text(f'bill:{n}', x.amount)}" for n, x in parts
         )
     if in_one is not None and in_one.how:
         yield f"Cost in {in_one.currency}: {fmt.money(in_one.total).text}, at {'; '.join(in_one.how)}"
@@ -136,12 +144,14 @@ def _cost(statement: Statement) -> Iterator[str]:
         yield f"Cost {in_one.real_how}: {fmt.money(in_one.real).text}"
 
 
-def _parts_of(cost: Cost) -> Iterator[str]:
+def _parts_of(cost: Cost, costs: Costs) -> Iterator[str]:
     """Yield what a cost is made of, each part with its amount."""
     for name in dict.fromkeys(line.name for line in cost.lines):
-        held = [line.amount for line in cost.lines if line.name == name]
-        sums = {e.unit: add([x for x in held if x.unit == e.unit], e.unit) for e in held}
-        texts = [fmt.money(e).text for unit, e in sums.items() if unit != NO_CURRENCY and e.value is not None]
+        units = dict.fromkeys(line.currency for line in cost.lines if line.name == name)
+        sums = {unit: sum_of(cost, name, unit) for unit in units}
+        texts = [
+            costs.text(name, e) for unit, e in sums.items() if unit != NO_CURRENCY and e.value is not None
+        ]
         texts += ["unknown"] if len(texts) < len(sums) else []
         yield f"{name.replace('_', ' ')} {' + '.join(texts)}"
 
@@ -172,13 +182,13 @@ def _mean_rate(lines: Sequence[Line]) -> float | None:
     return sum(kg for kg, _ in known) / sum(kwh for _, kwh in known) if known else None
 
 
-def _scopes(statement: Statement) -> Iterator[str]:
+def _scopes(statement: Statement, columns: Columns) -> Iterator[str]:
     for place in dict.fromkeys(total.place for total in statement.scopes):
         parts = []
         for total in statement.scopes:
             held = [e for e in (total.kg, total.at_least_kg) if e.state != "not_applicable"]
             if total.place == place:
-                texts = [_short(fmt.mass(e).text) for e in held if e.value is not None]
+                texts = [_short(columns.scope(total, e)) for e in held if e.value is not None]
                 parts.append(f"{total.method} {' + '.join(texts) or 'unknown'}")
         yield f"{place.label[0].upper()}{place.label[1:]}: {', '.join(parts)}"
 
@@ -209,9 +219,8 @@ def _of_it(part: Estimate, whole: Estimate) -> str:
     return f"{fmt.fixed((part.value or 0.0) * scale.factor, places)} {scale.unit}"
 
 
-def _row(name: str, line: Line) -> list[str]:
-    energy = fmt.energy(_joules(line.estimate("facility_kwh"))).text
-    location, market = (fmt.mass(line.estimate(f"{m}_kg")).text for m in ("location", "market"))
+def _row(name: str, line: Line, columns: Columns) -> list[str]:
+    energy, location, market = (columns.text(n, line) for n in ("facility_kwh", "location_kg", "market_kg"))
     return [output.clip(name, _NAME_WIDTH), energy, _short(location), _short(market)]
 
 
@@ -227,10 +236,6 @@ def _name(line: Line, label: str | None) -> str:
 def _short(text: str) -> str:
     """Return a mass without the words that the heading says."""
     return text.replace("\N{NO-BREAK SPACE}CO₂e", "")
-
-
-def _joules(kwh: Estimate) -> Estimate:
-    return kwh.scale(float(kwh_to_j(1)), "J")
 
 
 def _wrapped(text: str) -> None:

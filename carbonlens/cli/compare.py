@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from carbonlens.cli.compare_business import (
+    BusinessOption,
+    DiscountOption,
+    HorizonOption,
+    OneOffOption,
+    RegimeOption,
+    SeedOption,
+    StartOption,
+    UntilOption,
+    options_of,
+)
 from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption, StudyOption
+
+if TYPE_CHECKING:
+    from carbonlens.app.business import BusinessOptions
+    from carbonlens.domain.comparison import Comparison
 
 BaselineOption = Annotated[
     str | None,
@@ -58,6 +73,14 @@ def compare_command(
         bool,
         typer.Option("--details", help="Print parts, gates, Pareto front and break-even of each step too."),
     ] = False,
+    business: BusinessOption = None,
+    horizon: HorizonOption = None,
+    discount_rate: DiscountOption = None,
+    start: StartOption = None,
+    regime: RegimeOption = None,
+    until: UntilOption = None,
+    one_off: OneOffOption = None,
+    seed: SeedOption = None,
     json: JsonOption = False,
 ) -> None:
     """Compare the steps of a study: savings with intervals, gates, decision."""
@@ -71,7 +94,21 @@ def compare_command(
     comparison = compare(
         study, ledger=ledger, vector=vector, baseline=baseline, steps=step or [], terms=terms
     )
-    if json:
+    asked = options_of(business, horizon, discount_rate, start, regime, until, one_off, seed)
+    if asked.asks:
+        _print_business(comparison, asked, json=json)
+    elif json:
         compare_view.print_as_json(comparison)
     else:
         compare_view.print_as_text(comparison, details=details)
+
+
+def _print_business(comparison: Comparison, asked: BusinessOptions, *, json: bool) -> None:
+    from carbonlens.app.business import business_of, business_result
+    from carbonlens.cli import compare_business_view
+
+    result = business_result(comparison, business_of(comparison, asked))
+    if json:
+        compare_business_view.print_as_json(comparison, result)
+    else:
+        compare_business_view.print_as_text(result)

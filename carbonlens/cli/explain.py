@@ -8,6 +8,7 @@ import typer
 
 from carbonlens.cli.account import InventoryOption, PeriodOption
 from carbonlens.cli.compare import BaselineOption, StepsOption
+from carbonlens.cli.compare_business import BusinessOption
 from carbonlens.cli.factors import FactorsOption
 from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption, StudyOption
 from carbonlens.errors import UsageError
@@ -39,6 +40,7 @@ def explain_command(
         str | None,
         typer.Option("--embodied-source", metavar="NAME", help="As account or sci was asked with."),
     ] = None,
+    business: BusinessOption = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -58,6 +60,7 @@ def explain_command(
         assumptions=assumptions,
         volume=volume,
         embodied_source=embodied_source,
+        business=business,
     )
     if list_:
         explain_view.print_ids(ids(options), json=json)

@@ -13,6 +13,9 @@ from carbonlens.domain.counting import counted
 from carbonlens.domain.factor_row import FactorRow
 from carbonlens.factors.difference import Change
 
+_LICENCE_WIDTH: Final = 13
+"""Columns of a licence in the table; a longer one stands whole below it."""
+
 _MOST: Final = 15
 """Rows that are printed unless all are asked for."""
 
@@ -39,14 +42,20 @@ def print_coverage(listed: Listed) -> None:
     """Print what each table holds."""
     header = ["table", "kinds", "rows", "subjects", "periods", "licence"]
     rows = []
+    told: dict[str, tuple[str, ...]] = {}
     for table in listed.coverage:
         periods = table.first if table.first == table.last else f"{table.first}..{table.last}"
         licence = table.licences[0] if len(table.licences) == 1 else f"{len(table.licences)} licences"
+        if licence not in table.licences or len(licence) > _LICENCE_WIDTH:
+            licence, told[table.table] = "below", table.licences
         kinds = ", ".join(table.kinds)
-        held = [str(table.rows), str(table.subjects), periods, output.clip(licence, 13)]
+        held = [str(table.rows), str(table.subjects), periods, licence]
         rows.append([output.clip(table.table, 27), output.clip(kinds, 8), *held])
     for line in output.table(header, rows, left=2):
         output.say(line)
+    for table_name, licences in told.items():
+        for line in output.wrap(f"{table_name}: {' | '.join(licences)}", output.WIDTH, cut=False):
+            output.say(line)
     own = f", {len(listed.own)} of them yours" if listed.own else ""
     output.say(f"{listed.of} factors in force{own}, set {listed.sha256[:12]}")
     output.say("carbonlens factors list --zone FR | --kind pue | --year 2024 lists rows")

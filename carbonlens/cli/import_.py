@@ -42,6 +42,13 @@ def import_command(
     voltage: Annotated[
         float | None, typer.Option("--voltage", metavar="V", help="Volts, for logs of current alone.")
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", metavar="A,B,...", help="Columns of an nvidia-smi log without a header."),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="NAME", help="Machine of traces that name none.")
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 3 if anything was repaired, dropped or unclear.")
     ] = False,
@@ -62,6 +69,8 @@ def import_command(
         voltage_v=voltage,
         interval_s=interval,
         start=start,
+        columns=columns,
+        host=host,
         map_file=map_file,
     )
     with ProgressBar("import", "file") as bar:

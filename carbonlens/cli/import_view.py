@@ -10,7 +10,7 @@ import msgspec
 
 from carbonlens.app.importing_charges import CostTotals
 from carbonlens.app.importing_totals import FileResult, ImportResult, Totals
-from carbonlens.cli import output
+from carbonlens.cli import output, profile_view
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.units import J_PER_KWH
@@ -18,6 +18,9 @@ from carbonlens.reporting import format as fmt
 
 _MOST_FILES = 8
 _MOST_REFUSED = 20
+_PATH_WIDTH = 40
+_LEAST_PATH = 24
+"""Columns that a refused file's path is shown in at least, however long the reason is."""
 
 
 def print_as_json(result: ImportResult) -> None:
@@ -43,6 +46,10 @@ def print_as_text(result: ImportResult) -> None:
         output.say(line)
     if len(result.files) > _MOST_FILES:
         _print_refused(result)
+    for file in result.files[:_MOST_FILES]:
+        if file.operators:
+            for line in profile_view.lines(file.path, file.operators):
+                output.say(line)
     output.say(_summary(result))
     for line in cost_lines(result.totals.cost or {}):
         output.say(line)
@@ -55,7 +62,7 @@ def print_as_text(result: ImportResult) -> None:
 
 def _row(file: FileResult) -> list[str]:
     totals = file.totals
-    name, noted = output.clip(file.path, 40), str(_noted([file]))
+    name, noted = _end_of(file.path, _PATH_WIDTH), str(_noted([file]))
     if totals.readings:
         return [name, file.status, counted(totals.readings, "reading"), "-", "-", noted]
     if totals.charges:
@@ -112,10 +119,24 @@ def _print_refused(result: ImportResult) -> None:
     for file in refused[:_MOST_REFUSED]:
         why = next((x.message for x in file.findings if x.severity == "error"), "nothing of it can be used")
         why = "is of no known format" if why.startswith("is of no known format") else why
-        output.say(f"refused {output.clip(f'{file.path} {why}', output.width() - 8)}")
+        output.say(f"refused {_named(file.path, why, output.width() - 8)}")
     if len(refused) > _MOST_REFUSED:
         left = counted(len(refused) - _MOST_REFUSED, "more refused file")
         output.say(f"... and {left} (--json lists all, with the reason)")
+
+
+def _named(path: str, why: str, width: int) -> str:
+    """Return a path and the reason on one line: of a long path the end is kept, for it tells the file."""
+    room = max(width - output.columns(why) - 1, _LEAST_PATH)
+    return output.clip(f"{_end_of(path, room)} {why}", width)
+
+
+def _end_of(path: str, width: int) -> str:
+    """Return a path in at most so many columns, cut at its begin."""
+    plain = output.clean(path)
+    while output.columns(plain) > width:
+        plain = f"…{plain[2 if plain.startswith('…') else 1 :][output.columns(plain) - width :]}"
+    return plain
 
 
 def _noted(files: Sequence[FileResult]) -> int:
@@ -146,6 +167,8 @@ def _file_json(file: FileResult) -> dict[str, object]:
     }
     if file.part_of is not None:
         shape["part_of"] = file.part_of
+    if file.operators:
+        shape["operators"] = profile_view.as_json(file.operators)
     return shape
 
 
@@ -157,6 +180,8 @@ def _summary(result: ImportResult) -> str:
         saved.append(counted(totals.charges, "charge"))
     if totals.readings:
         saved.append(counted(totals.readings, "meter reading"))
+    if not saved and any(f.operators for f in result.files):
+        return f"nothing to save: a profile holds times, and makes no run{rejected}"
     if not saved:
         return f"nothing new to save{rejected}"
     return f"saved {', '.join(saved)}{rejected}, in {result.ledger}"

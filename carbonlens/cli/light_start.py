@@ -7,12 +7,9 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
-_BACKPORTS: Final = "typing_extensions"
+from carbonlens._deferred import BACKPORTS, Deferred, real
 
 
 def load_records_library() -> None:
@@ -27,15 +24,15 @@ def load_records_library() -> None:
     """
     for name, known in _SELDOM.items():
         if name not in sys.modules:
-            sys.modules[name] = _Deferred(name, known)
-    if _BACKPORTS not in sys.modules:
+            sys.modules[name] = Deferred(name, known)
+    if BACKPORTS not in sys.modules:
         # An import of it fails while None stands there, as if it were not installed.
-        sys.modules[_BACKPORTS] = None  # type: ignore[assignment]  # what the import system reads so
+        sys.modules[BACKPORTS] = None  # type: ignore[assignment]  # what the import system reads so
         try:
             with uncollected():
                 import msgspec  # noqa: F401  # for the effect
         finally:
-            del sys.modules[_BACKPORTS]
+            del sys.modules[BACKPORTS]
 
 
 @contextmanager
@@ -58,31 +55,8 @@ def spare_the_end() -> None:
     gc.freeze()
 
 
-class _Deferred(ModuleType):
-    """Stands for a module until somebody wants more of it than is known here."""
-
-    def __init__(self, name: str, known: Mapping[str, object]) -> None:
-        super().__init__(name)
-        # Without one, importlib.util.find_spec of the name would fail instead of saying that it is there.
-        self.__spec__ = ModuleSpec(name, None)
-        self.__dict__.update(known)
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the module holds
-        """Look into the module itself; the import system's own questions about it are no use."""
-        if name.startswith("__") and name not in ("__all__", "__file__", "__version__"):
-            raise AttributeError(name)
-        return getattr(_real(self.__name__), name)
-
-
-def _real(name: str) -> ModuleType:
-    """Return the module of a name, in its place from now on."""
-    if isinstance(sys.modules.get(name), _Deferred):
-        del sys.modules[name]
-    return import_module(name)
-
-
 def _dedent(text: str) -> str:
-    found: str = _real("textwrap").dedent(text)
+    found: str = real("textwrap").dedent(text)
     return found
 
 

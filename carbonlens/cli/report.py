@@ -1,4 +1,4 @@
-"""``carbonlens report``: HTML and PDF from a comparison."""
+"""``carbonlens report``: the pages and tables of a comparison, as HTML, PDF, XLSX, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from carbonlens.cli.compare_business import BusinessOption
 from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption, StudyOption
 
 
@@ -19,14 +20,18 @@ def report_command(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="business-case or engineering.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to write to.")],
     study: StudyOption = None,
-    format_: Annotated[str, typer.Option("--format", help="html, pdf, or both with a comma.")] = "html,pdf",
+    format_: Annotated[
+        str, typer.Option("--format", help="Of html, pdf, xlsx, md, json, with commas.")
+    ] = "html,pdf",
     assumptions: AssumptionsOption = None,
+    business: BusinessOption = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Write a report of a study as HTML and PDF."""
+    """Write a report of a study; `carbonlens verify` computes it again from the file alone."""
     from carbonlens.app.assumptions import load_assumptions
-    from carbonlens.app.compare import compare
+    from carbonlens.app.business import with_business
+    from carbonlens.app.compare import compared
     from carbonlens.app.report import check_choice, ensure_writable, report
     from carbonlens.cli import output as out
 
@@ -34,8 +39,9 @@ def report_command(
     check_choice((kind,), formats)
     ensure_writable(output)
     vector = None if assumptions is None else load_assumptions(assumptions)
-    comparison = compare(study, ledger=ledger, vector=vector)
-    written = report(comparison, sections=(kind,), formats=formats, out_dir=output)
+    found = compared(study, ledger=ledger, vector=vector)
+    evidence = found.evidence if business is None else with_business(found, business)
+    written = report(found.comparison, sections=(kind,), formats=formats, out_dir=output, evidence=evidence)
     if json:
         out.print_json(
             {"schema": "carbonlens/report/1", "files": {name: str(path) for name, path in written.items()}}

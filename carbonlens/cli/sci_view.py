@@ -89,9 +89,10 @@ def _body(scored: Scored) -> Iterator[str]:
         yield f"R {made.unit.plural}: missing, {scored.boundary.missing}"
     else:
         evidence = f"{_evidence_of_count(scored)}, {scored.boundary.how}"
-        yield f"R {made.count.value:,.15g} {made.unit.plural} ({evidence})"
+        yield f"R {made.count.value:.15g} {made.unit.plural} ({evidence})"
     for built in scored.built[:_MOST_COMPONENTS]:
-        yield f"{built.component.name}:"
+        what = "runs of role" if scored.role is None else "stage"
+        yield f"At {built.site_id}, {what} {built.part}:"
         for one in built.inputs:
             symbol = "E facility" if one.symbol == "E" else one.symbol
             came = one.source or one.name

@@ -88,7 +88,7 @@ def exact(values: Sequence[float], confidence: float = 0.95) -> Bootstrap:
     _require(n, 2)
     if exact_count(n) > EXACT_LIMIT:
         raise UsageError(
-            f"{n} values have {exact_count(n):,} different resamples; at most {EXACT_LIMIT:,} are enumerated",
+            f"{n} values have {exact_count(n)} different resamples; at most {EXACT_LIMIT} are enumerated",
             mend="use the seeded bootstrap from 20 values on, or Student's t",
         )
     import numpy as np

@@ -59,6 +59,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
         cost: Money, whose unit is the currency.
         baseline, saving: Energy before, and the saving in percent of it.
         parts: What a total sums.
+        unread: Cells of numbers that state no possible figure, in words: none of them is used.
     """
 
     what: str
@@ -95,6 +96,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     baseline: Stated | None = None
     saving: Stated | None = None
     parts: tuple[Claim, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def stated(number: str | int | Decimal, unit: str | None = None) -> Stated:

@@ -1,7 +1,7 @@
 """Finding: something a reader must know about a figure, as data with a code.
 
 Codes: CL1xx measure, CL2xx import, CL3xx account, CL4xx compare, CL5xx ledger,
-CL6xx report, CL7xx audit. ``finding_codes`` tells what each means.
+CL6xx report, CL7xx audit, CL8xx business case. ``finding_codes`` tells what each means.
 """
 
 from __future__ import annotations

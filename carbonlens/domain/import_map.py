@@ -18,6 +18,7 @@ class PlaceRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         project: Shell pattern of the run's project.
         team, site, zone: Of the runs.
         tz: IANA zone of local times.
+        host: Machine of traces whose content names none; by paths alone.
         boundary: What energies include, where the file does not say.
         tags: Further labels.
     """
@@ -28,6 +29,7 @@ class PlaceRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     site: str | None = None
     zone: str | None = None
     tz: str | None = None
+    host: str | None = None
     boundary: Boundary | None = None
     tags: Mapping[str, str] = msgspec.field(default_factory=dict)
 
@@ -92,6 +94,7 @@ class ImportMap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             site=first("site"),
             zone=first("zone"),
             tz=first("tz"),
+            host=first("host"),
             boundary=next((rule.boundary for rule in found if rule.boundary is not None), None),
             tags=tags,
         )

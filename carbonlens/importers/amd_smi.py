@@ -21,6 +21,7 @@ from carbonlens.importers.records import finding
 from carbonlens.importers.sources import Source
 from carbonlens.importers.tables import exact, names_of, split, with_unit
 from carbonlens.importers.times import Clock
+from carbonlens.importers.unit_checks import LEAST_DEVICE_W
 
 ENERGY: Final = "total_energy_consumption"
 POWER: Final = ("socket_power", "current_socket_power", "average_socket_power", "power_usage")
@@ -181,6 +182,7 @@ class _Log:
             counted=is_counted,
             method=f"amd-smi {name}",
             unit="J" if is_energy else "W",
+            least_w=LEAST_DEVICE_W,
         )
         return made
 

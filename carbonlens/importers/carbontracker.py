@@ -152,6 +152,8 @@ class _Reading:
         for told in self._trackers():
             for session in (told.output, told.standard):
                 for line, error in session.bad if session else ():
+                    # A message is a row of its own here: a tracker may have many that are damaged.
+                    rows += 1
                     rejected += 1
                     text = f"line {line} {error}; it is left out"
                     yield finding("CL202", "error", text, told.source, line=line, mend="mend the line")

@@ -93,6 +93,10 @@ _BEFORE_UNIT: Final = re.compile(r"_(?=(?:[kmg]?wh|kg|g|t|lbs?|l|ml|kl|w|kw|j)$)
 _PART: Final = re.compile(r"\b(cpu|gpu|d?ram)[ _-]?(?=energy|electricity|\(|[kmg]?wh)")
 TEXT_FIELDS: Final = frozenset({"hardware", "region", "scope", "basis"})
 YEAR_FIELDS: Final = frozenset({"year", "factor_year"})
+_SIGNED_FIELDS: Final = frozenset({"saving"})
+"""Fields that may be below 0: an optimization may cost energy."""
+
+_NO_FIGURE: Final = re.compile(r"[-+.\u2212]*(nan|inf(inity)?|\u221e)\b", re.IGNORECASE)
 
 
 def column_of(header: str) -> Column | None:
@@ -151,6 +155,27 @@ def number_in(cell: str, unit: str | None) -> Stated | None:
     if not number.is_finite() or abs(number.adjusted()) > _LARGEST_EXPONENT:
         return None
     return stated(number, own or unit)
+
+
+def fault_in(cell: str, field: str) -> str | None:
+    """Return why a cell of numbers states no figure that can be; ``None`` where it does, or states none.
+
+    Args:
+        cell: As for ``number_in``.
+        field: What its column holds.
+    """
+    text = _ABOUT.sub("", plain(cell))
+    if _NO_FIGURE.match(text):
+        return "is no figure"
+    if _NUMBER.match(text) is None:
+        return None
+    number = number_in(cell, None)
+    if number is None:
+        return "cannot be read as one figure"
+    least = 1 if field == "pue" else 0
+    if number.value < least and field not in _SIGNED_FIELDS:
+        return f"is below {least}, which it cannot be"
+    return None
 
 
 def year_in(cell: str) -> int | None:

@@ -16,7 +16,7 @@ from carbonlens.domain.counting import counted
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import Reading, Run
 from carbonlens.domain.units import J_PER_KWH, US_PER_S, Grade
-from carbonlens.importers import unit_checks
+from carbonlens.importers import codecarbon_blocks, unit_checks
 from carbonlens.importers.claiming import each
 from carbonlens.importers.codecarbon_cells import ESSENTIAL, realigned
 from carbonlens.importers.contract import USUAL, Facts, Group, Item, Kind, Options, RunRecord, Tally, Written
@@ -85,31 +85,44 @@ class _Reading:
     def __init__(self, source: Source, options: Options) -> None:
         self._source = source
         self._options = options
-        self._table = Table(source)
-        self._once = Once(source)
+        self.table = Table(source)
+        self.once = Once(source)
+        self.rows = self._rejected = 0
         self._clocks: dict[str | None, Clock] = {}
 
     def items(self) -> Iterator[Item]:
         """Yield runs, Findings and a tally."""
-        rows = rejected = 0
-        for line, cells in self._table.dicts():
-            rows += 1
-            try:
-                row, repair = self._row(cells)
-                record = self._record(line, row)
-            except ValueError as error:
-                rejected += 1
-                text = f"line {line} {error}; the row is left out"
-                yield finding("CL202", "error", text, self._source, line=line, mend="mend the row")
-                continue
-            if repair is not None:
-                yield finding("CL254", "warning", f"line {line} {repair}", self._source, line=line)
-            yield from self._checks(record, row)
-            yield record
-        yield from self._once.findings()
+        if codecarbon_blocks.is_worth_it(self._source):
+            yield from codecarbon_blocks.Blocks(self._source, self.table, self._options, self).items()
+        else:
+            for line, cells in self.table.rows():
+                yield from self.row(line, cells)
+        yield from self.once.findings()
         for clock in self._clocks.values():
             yield from clock.findings
-        yield Tally(rows=rows, rejected=rejected)
+        yield Tally(rows=self.rows, rejected=self._rejected)
+
+    def row(self, line: int, cells: list[str]) -> Iterator[Item]:
+        """Yield the run of a row, after what is wrong in it."""
+        self.rows += 1
+        try:
+            row, repair = self._row(self.table.named(cells))
+            record = self._record(line, row)
+        except ValueError as error:
+            self._rejected += 1
+            text = f"line {line} {error}; the row is left out"
+            yield finding("CL202", "error", text, self._source, line=line, mend="mend the row")
+            return
+        if repair is not None:
+            yield finding("CL254", "warning", f"line {line} {repair}", self._source, line=line)
+        yield from self._checks(record, row)
+        yield record
+
+    def clock(self, zone: str | None) -> Clock:
+        """Return the clock of a zone; the one that rows are read by."""
+        if zone not in self._clocks:
+            self._clocks[zone] = Clock(zone, self._source)
+        return self._clocks[zone]
 
     def _row(self, cells: dict[str, str] | list[str]) -> tuple[dict[str, str], str | None]:
         """Return a row by its columns, and what had to be put right.
@@ -119,7 +132,7 @@ class _Reading:
         """
         if isinstance(cells, dict):
             return cells, None
-        header = self._table.header
+        header = self.table.header
         if len(cells) > len(header):
             raise ValueError("has more cells than the header has columns: two rows on one line?")
         whole = realigned(header, cells)
@@ -178,11 +191,11 @@ class _Reading:
         whole = (reading("total", stated_j / pue, method=method, grade="D", meter=meter),)
         known = [kwh for kwh in parts.values() if kwh is not None]
         if not known:
-            self._once.say("CL257", "info", "parts are not told apart: all of it has grade D", line)
+            self.once.say("CL257", "info", "parts are not told apart: all of it has grade D", line)
             return whole, beside
         if abs(sum(known) * J_PER_KWH - stated_j) > _SAME * stated_j:
             text = "the energies of cpu, gpu and ram do not sum to energy_consumed, which is kept"
-            self._once.say("CL256", "warning", text, line, "check who edited the file")
+            self.once.say("CL256", "warning", text, line, "check who edited the file")
             return whole, beside
         made = [
             reading(
@@ -201,7 +214,7 @@ class _Reading:
         if kwh == 0 and float(duration) > _NEVER_ZERO_S:
             text = f"{name.upper()} not measured: it is there, and its energy is 0; it counts as unknown"
             mend = "measure it by a sensor that it has; the sum is a lower bound"
-            self._once.say("CL253", "warning", text, line, mend)
+            self.once.say("CL253", "warning", text, line, mend)
             return None
         return kwh * J_PER_KWH / pue
 
@@ -230,13 +243,11 @@ class _Reading:
 
     def _end_us(self, row: Mapping[str, str], project: str | None, line: int) -> int | None:
         text = row.get("timestamp", "")
-        zone = self._options.zone_of(project)
-        if zone not in self._clocks:
-            self._clocks[zone] = Clock(zone, self._source)
+        clock = self.clock(self._options.zone_of(project))
         try:
-            return self._clocks[zone].us(datetime.fromisoformat(text), line)
+            return clock.us(datetime.fromisoformat(text), line)
         except ValueError:
-            self._once.say("CL245", "warning", "timestamp is no time: the energy is in no hour", line)
+            self.once.say("CL245", "warning", "timestamp is no time: the energy is in no hour", line)
             return None
 
     def _number(self, row: Mapping[str, str], column: str) -> Decimal | None:
@@ -244,7 +255,7 @@ class _Reading:
         if text is None:
             return None
         try:
-            value = exact(text, delimiter=self._table.delimiter)
+            value = exact(text, delimiter=self.table.delimiter)
         except ValueError as error:
             raise ValueError(f"has {column}: {error}") from None
         if value is not None and value < 0:

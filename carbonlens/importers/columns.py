@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from carbonlens.importers.contract import Array
 
 _WORDS: Final = sorted(UNKNOWN_WORDS - {""})
+_OF_NUMBERS: Final = b"0123456789.+-eE"
+_TRUTH: Final = re.compile(rb"true|false", re.IGNORECASE)
+"""Words that pandas reads as numbers."""
 
 
 class Numbers(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,9 +133,12 @@ class NumberTable:
             import pandas  # type: ignore[import-untyped]  # it brings no types
         except ImportError as error:
             raise MissingExtraError("analysis", "pandas") from error
-        if not self._is_even(text):
+        is_plain = self._is_even(text, text.translate(None, self._of_numbers))
+        if not is_plain and (_TRUTH.search(text) or not self._is_even(text, self._separators_of(text))):
             return None
         order = sorted(places.items(), key=lambda item: item[1])
+        # Looking for words that mean unknown, and for blanks, takes longer than reading the numbers.
+        looking = {"na_filter": False} if is_plain else {"na_values": _WORDS, "skipinitialspace": True}
         try:
             table = pandas.read_csv(
                 io.BytesIO(text),
@@ -141,28 +148,39 @@ class NumberTable:
                 names=range(max(len(self.header), order[-1][1] + 1)),
                 index_col=False,
                 dtype="float64",
-                na_values=_WORDS,
                 decimal="," if self.delimiter != "," else ".",
-                skipinitialspace=True,
                 quoting=3,
+                **looking,
             )
         except (ValueError, pandas.errors.ParserError):
             return None
         found = {name: table[place].to_numpy() for name, place in order}
         return found if not any(_is_beyond(values) for values in found.values()) else None
 
-    def _is_even(self, text: bytes) -> bool:
-        """Whether each line of a block has a cell a column: a line that was cut off has fewer."""
-        import numpy as np
+    @property
+    def _of_numbers(self) -> bytes:
+        """Bytes that plain numbers are made of."""
+        return _OF_NUMBERS + (b"," if self.delimiter != "," else b"")
 
-        letters = np.frombuffer(text, dtype=np.uint8)
-        ends = np.flatnonzero(letters == ord("\n"))
-        places = np.flatnonzero(letters == ord(self.delimiter))
-        cells = np.diff(np.searchsorted(places, ends), prepend=0)
-        width = len(self.header) - 1
+    def _separators_of(self, text: bytes) -> bytes:
+        ours = {ord("\n"), ord(self.delimiter)}
+        return text.translate(None, bytes(b for b in range(256) if b not in ours))
+
+    def _is_even(self, text: bytes, separators: bytes) -> bool:
+        """Whether each line of a block has a cell a column: a line that was cut off has fewer.
+
+        Args:
+            text: The block.
+            separators: What is left of it without its cells.
+        """
+        mark, width = self.delimiter.encode(), len(self.header) - 1
+        line = mark * width + b"\n"
+        if separators == line * (len(separators) // len(line)):
+            return True
         # A delimiter at the end of each line makes one more.
-        ends_in_one = text.count(self.delimiter.encode() + b"\n") == len(ends)
-        return bool((cells == width + ends_in_one).all())
+        line = mark + line
+        count = len(separators) // len(line)
+        return separators == line * count and text.count(mark + b"\n") == count
 
     def _by_lines(self, first: int, text: bytes, places: Mapping[str, int]) -> dict[str, Array]:
         import numpy as np

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkabl
 
 import msgspec
 
+from carbonlens.domain.alike import Alike, joules
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.import_map import TableRule
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array: TypeAlias = npt.NDArray[np.float64]
+    Whole: TypeAlias = npt.NDArray[np.int64]
 
 Kind = Literal["runs", "trace", "profile", "bill", "claims"]
 
@@ -76,6 +78,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         voltage_v: Volts, for logs of current alone.
         interval_s: Seconds between samples, for logs without times.
         start_us: When a log of relative times began, UTC microseconds.
+        columns: What the columns of a log without a header are called.
         table: How the columns of a table of no known format are read.
     """
 
@@ -85,6 +88,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     voltage_v: float | None = None
     interval_s: float | None = None
     start_us: int | None = None
+    columns: tuple[str, ...] | None = None
     table: TableRule | None = None
 
     def zone_of(self, project: str | None) -> str | None:
@@ -156,6 +160,37 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     measured: Measured | None = None
 
 
+class AlikeRecords(msgspec.Struct, frozen=True, kw_only=True):
+    """Records of runs that differ in their figures only, as columns: a large table gives those.
+
+    Attributes:
+        pattern: One of them; what has no column is the same in all.
+        runs: The runs.
+        stated_uj: Microjoules as the source states them, of each.
+    """
+
+    pattern: RunRecord
+    runs: Alike
+    stated_uj: Whole
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.runs)
+
+    def record(self, place: int) -> RunRecord:
+        """Return one of them as a record of its own."""
+        return msgspec.structs.replace(
+            self.pattern,
+            run=self.runs.run(place),
+            line=int(self.runs.lines[place]),
+            stated_j=joules(int(self.stated_uj[place])),
+        )
+
+    def of(self, places: Whole) -> AlikeRecords:
+        """Return some of them, in the order given."""
+        return msgspec.structs.replace(self, runs=self.runs.of(places), stated_uj=self.stated_uj[places])
+
+
 class Channel(msgspec.Struct, frozen=True, kw_only=True):
     """One series of a trace: a device, a rail or a meter. Told before its first samples.
 
@@ -175,6 +210,7 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
         period_us: How often the sensor updates, where the format or maker says.
         gain_95: Relative 95 % accuracy, where the maker says; for A without it the width is unknown.
         max_range_j: Where a counter wraps.
+        least_w: Lowest mean power that such a device is believed to draw; 0 where it may sleep.
     """
 
     name: str
@@ -190,6 +226,7 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     period_us: float | None = None
     gain_95: float | None = None
     max_range_j: float | None = None
+    least_w: float = 0.0
 
     @property
     def key(self) -> tuple[str | None, str]:
@@ -299,7 +336,16 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Item: TypeAlias = (
-    RunRecord | Channel | Chunk | Window | Named | ChargeRecord | ProfileRecord | Tally | Finding
+    RunRecord
+    | AlikeRecords
+    | Channel
+    | Chunk
+    | Window
+    | Named
+    | ChargeRecord
+    | ProfileRecord
+    | Tally
+    | Finding
 )
 
 

@@ -24,6 +24,7 @@ from carbonlens.importers import focus_cells as cells
 from carbonlens.importers.cells import Row, RowError, delimiter_of, stated, with_decimal_point
 from carbonlens.importers.claiming import each
 from carbonlens.importers.contract import USUAL, ChargeRecord, Facts, Group, Item, Kind, Options, Tally
+from carbonlens.importers.focus_datasets import other_dataset
 from carbonlens.importers.sources import Source
 
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -88,7 +89,9 @@ def is_bill(source: Source) -> bool:
         names = set(_header(next(csv.reader([first], delimiter=delimiter_of(first)), [])))
     except csv.Error:
         return False
-    return bool(names & {"BilledCost", "EffectiveCost"}) and len(names & _SIGNS) >= _ENOUGH_SIGNS
+    is_bill_like = bool(names & {"BilledCost", "EffectiveCost"}) and len(names & _SIGNS) >= _ENOUGH_SIGNS
+    # The other data sets of the format are claimed too, to be refused by their name.
+    return is_bill_like or other_dataset(names) is not None
 
 
 class _Bill:
@@ -323,6 +326,11 @@ def _header(names: list[str]) -> list[str]:
 
 
 def _check_header(header: list[str], where: str) -> None:
+    other = other_dataset(header)
+    if other is not None:
+        name, mend = other
+        text = f"is the {name} data set of FOCUS, whose lines are no charges"
+        raise InputFileError(text, where=where, mend=mend)
     double = sorted({c for c in header if c and header.count(c) > 1})
     if double:
         raise InputFileError(f"has the column {double[0]!r} twice", where=where, mend="keep one of them")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
 
@@ -15,8 +16,10 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import HourEnergy, Reading, Run
 from carbonlens.domain.units import US_PER_S
+from carbonlens.errors import InputFileError
 from carbonlens.importers import hours, unit_checks
 from carbonlens.importers.contract import (
+    AlikeRecords,
     Channel,
     ChargeRecord,
     Chunk,
@@ -36,6 +39,7 @@ from carbonlens.importers.tracing import Series, measured
 MOST_ALIKE: Final = 100
 """Findings of one code that a source may give; more are counted, and said in one."""
 
+_ROW_LEFT_OUT: Final = "CL202"
 _SMALL_SHARE: Final = 0.05
 
 
@@ -43,17 +47,27 @@ class Harvest:
     """What a group gave.
 
     Attributes:
-        records: Runs, in the order of the source; those of traces last.
+        singles: Runs that are records of their own, in the order of the source; those of traces last.
+        alike: Runs of a large table, as columns.
         rows, rejected, repeated: Rows that were met, that gave nothing, and that repeat another.
     """
 
     def __init__(self) -> None:
         """Start with nothing."""
-        self.records: list[RunRecord] = []
+        self.singles: list[RunRecord] = []
+        self.alike: list[AlikeRecords] = []
         self.charges: list[Charge] = []
         self.profiles: list[ProfileRecord] = []
         self.findings: list[Finding] = []
         self.rows = self.rejected = self.repeated = 0
+
+    @property
+    def records(self) -> list[RunRecord]:
+        """Every run as a record of its own, in the order of the source."""
+        if not self.alike:
+            return self.singles
+        every = [*self.singles, *(told.record(i) for told in self.alike for i in range(len(told)))]
+        return sorted(every, key=lambda record: record.line)
 
 
 def group_sha256(group: Group) -> str:
@@ -70,8 +84,11 @@ def harvest(importer: Importer, group: Group, options: Options) -> Harvest:
         InputFileError: If nothing of it can be used.
     """
     keeper = _Keeper(importer, group, options)
-    for item in importer.read(group, options):
-        keeper.take(item)
+    try:
+        for item in importer.read(group, options):
+            keeper.take(item)
+    except InputFileError as error:
+        raise keeper.with_reason(error) from error
     return keeper.finish()
 
 
@@ -92,7 +109,9 @@ class _Keeper:
             case Chunk():
                 self._series_of(item.channel).take(item)
             case RunRecord():
-                self._found.records.append(item)
+                self._found.singles.append(item)
+            case AlikeRecords():
+                self._found.alike.append(item)
             case Finding():
                 self._say(item)
             case Tally():
@@ -109,6 +128,15 @@ class _Keeper:
                 self._window = item
             case Named():
                 self._named = item
+
+    def with_reason(self, error: InputFileError) -> InputFileError:
+        """Return the refusal with the first row that was left out, which may be why nothing is left."""
+        first = next((f for f in self._found.findings if f.code == _ROW_LEFT_OUT), None)
+        if first is None:
+            return error
+        what = f"{error.what} (and {first.message})"
+        mend = f"{error.mend}; or {first.mend or 'mend the row'}"
+        return InputFileError(what, where=error.where, mend=mend)
 
     def finish(self) -> Harvest:
         """Return everything, with traces made into runs."""
@@ -147,12 +175,19 @@ class _Keeper:
             return
         self._say_gaps(host, counted_ones)
         for series in every:
-            channel = series.channel
-            for wrong in unit_checks.of_trace(
-                channel.component, series.mean_w, channel.unit, self._group.main
-            ):
+            for wrong in self._unlikely(series):
                 self._say(wrong)
-        self._found.records.append(self._record(host, every, counted_ones, is_one=is_one))
+        self._found.singles.append(self._record(host, every, counted_ones, is_one=is_one))
+
+    def _unlikely(self, series: Series) -> Iterator[Finding]:
+        """Yield what the figures of a channel imply that cannot be."""
+        channel, main = series.channel, self._group.main
+        yield from unit_checks.of_trace(
+            channel.component, series.mean_w, channel.unit, main, least_w=channel.least_w
+        )
+        if series.stated_span_s is not None:
+            stated_s, told_s = series.stated_span_s
+            yield from unit_checks.of_length(stated_s, told_s, main, 0, has_gaps=True)
 
     def _record(
         self, host: str | None, every: list[Series], counted_ones: list[Series], *, is_one: bool

@@ -19,6 +19,7 @@ from carbonlens.importers.once import Once
 from carbonlens.importers.records import finding
 from carbonlens.importers.sources import Source
 from carbonlens.importers.times import Clock
+from carbonlens.importers.unit_checks import LEAST_SERVER_W
 
 if TYPE_CHECKING:
     from carbonlens.importers.contract import Array
@@ -97,6 +98,7 @@ class _Log:
             component="wall",
             boundary="it",
             method="ipmitool, the management controller's power reading",
+            least_w=LEAST_SERVER_W,
         )
         yield channel
         yield Chunk(channel=channel, t_us=self._times(), values=_array(self._watts), line=self._line)

@@ -32,7 +32,7 @@ class JoulescopeImporter:
             "NaN is a sample that was dropped: uncovered seconds, not 0",
             "an export without its header line is any table of three numbers: map its columns",
             "times have no day: --start",
-            ".jls files: export them as CSV",
+            ".jls recordings are a format of their own",
         ),
         tested_on=("samples written after the documentation and the application's source code",),
     )

@@ -6,7 +6,6 @@ meter's ranges and is no measurement.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Generator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
@@ -32,9 +31,13 @@ from carbonlens.importers.contract import (
     Window,
 )
 from carbonlens.importers.mlperf_files import STAMP, TESTING, Session, groups, of_kind, session_of
+from carbonlens.importers.once import Once
+from carbonlens.importers.ptd_line import parse
+from carbonlens.importers.ptdaemon import CHECK_WATTS
 from carbonlens.importers.records import finding
 from carbonlens.importers.sources import Source
 from carbonlens.importers.times import Clock
+from carbonlens.importers.unit_checks import LEAST_METER_W
 
 if TYPE_CHECKING:
     from carbonlens.importers.contract import Array
@@ -80,6 +83,7 @@ class MlperfPowerImporter:
             "the zone of spl.txt stands in server.json, without summer time: the phases settle it",
             "several meters (Analyzer1) or channels (Ch1) of one box are added up",
             "a watt reading of -1, nan or ERROR failed: it is unknown, not zero",
+            "Watts are held against Volts x Amps x PF where those are told",
             "a session that the load generator calls INVALID is kept, and said",
         ),
         tested_on=("one session of MLPerf Inference 3.0 (Orin, WT310E)", "samples typed here"),
@@ -142,6 +146,7 @@ class _Reading:
                 yield channels[meter]
             yield Chunk(channel=channels[meter], t_us=t_us, values=watts, line=line)
         yield from samples.findings
+        yield from samples.once.findings()
         yield from clock.findings
         yield from self._left_out(samples)
         validity = told.get("result_validity")
@@ -187,7 +192,7 @@ class _Reading:
             return None
         behind_us = self._server.timezone * 1e6
         phase = self._server.phase_us(TESTING)
-        first = next((p[0] for _, text in self._meter.lines() if (p := parse(text)) is not None), None)
+        first = _first_stamp(self._meter)
         if first is not None:
             plain_us = first.replace(tzinfo=UTC).timestamp() * 1e6
             behind_us += _shift(plain_us + behind_us, phase, (0.0, -_HOUR_US, _HOUR_US))
@@ -235,6 +240,7 @@ class _Samples:
     def __init__(self, source: Source, clock: Clock, zone: timezone | None, window: Window) -> None:
         self.rows = self.rejected = self.inside = self.outside = 0
         self.findings: list[Item] = []
+        self.once = Once(source)
         self._source = source
         self._clock = clock
         self._zone = zone
@@ -260,13 +266,10 @@ class _Samples:
         if not text.strip():
             return None
         self.rows += 1
-        found = parse(text)
         try:
-            if found is None:
-                raise ValueError("is no sample of a power daemon")
-            moment, watts, mark = found
-            meter = text.partition(",")[0]
-            us = float(self._clock.us(moment.replace(tzinfo=self._zone) if self._zone else moment, line))
+            told = parse(text.strip())
+            moment = told.stamp.replace(tzinfo=self._zone) if self._zone else told.stamp
+            us = float(self._clock.us(moment, line))
         except ValueError as error:
             self.rejected += 1
             why = f"line {line} {error}; it is left out"
@@ -274,12 +277,24 @@ class _Samples:
                 finding("CL202", "error", why, self._source, line=line, mend="copy the log again")
             )
             return None
-        is_ranging = mark is not None and mark.endswith("ranging")
+        is_ranging = told.mark is not None and told.mark.endswith("ranging")
         if is_ranging or not self._window.start_us <= us <= self._window.end_us:
             self.outside += 1
             return None
         self.inside += 1
-        return "wall" if meter.strip() == "Time" else meter.strip(), us, watts
+        wrong = told.whole.contradiction
+        if wrong is not None:
+            self.once.say("CL247", "warning", f"{wrong}; the Watts are kept", line, CHECK_WATTS)
+        return told.meter or "wall", us, told.whole.watts
+
+
+def _first_stamp(meter: Source) -> datetime | None:
+    for _, text in meter.lines():
+        try:
+            return parse(text.strip()).stamp
+        except ValueError:
+            continue  # a torn line tells no time; the next one does
+    return None
 
 
 def _channel(name: str, gain_95: float | None) -> Channel:
@@ -291,6 +306,7 @@ def _channel(name: str, gain_95: float | None) -> Channel:
         grade="A",
         method="SPEC PTDaemon, mean watts",
         gain_95=gain_95,
+        least_w=LEAST_METER_W if name == "wall" else 0.0,
     )
 
 
@@ -299,33 +315,6 @@ def _batch(meter: str, rows: list[tuple[float, float, int]]) -> tuple[str, Array
 
     made = np.array(rows)
     return meter, made[:, 0], made[:, 1], rows[0][2]
-
-
-def parse(text: str) -> tuple[datetime, float, str | None] | None:
-    """Return time, watts and mark of a sample; NaN for a reading that failed, ``None`` for another line."""
-    cells = [cell.strip() for cell in text.split(",")]
-    if cells and cells[0].startswith("Analyzer"):
-        cells = cells[1:]
-    if len(cells) < 3 or cells[0] != "Time":
-        return None
-    try:
-        moment = datetime.strptime(cells[1], STAMP)  # noqa: DTZ007  # the log has no zone
-    except ValueError:
-        return None
-    after = dict(zip(cells[2:], [*cells[3:], ""], strict=True))
-    mark = after.get("Mark")
-    if "ERROR" in after:
-        return moment, math.nan, mark
-    places = [place for place, cell in enumerate(cells[:-1]) if cell == "Watts"]
-    if not places:
-        return None
-    if "Ch1" not in cells[: places[0]]:
-        places = places[:1]  # the sum stands before the channels that it is of
-    try:
-        watts = math.fsum(float(cells[place + 1]) for place in places)
-    except (ValueError, OverflowError):
-        return None
-    return moment, watts if 0 <= watts < math.inf else math.nan, mark
 
 
 def _told_by(detail: Source) -> dict[str, Any]:

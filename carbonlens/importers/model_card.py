@@ -21,6 +21,7 @@ from carbonlens.importers.claim_cells import (
     YEAR_FIELDS,
     Column,
     column_of,
+    fault_in,
     number_in,
     plain,
     year_in,
@@ -189,13 +190,19 @@ def _label(columns: Sequence[Column | None], cells: Sequence[str]) -> str:
 def _fields(columns: Sequence[Column | None], cells: Sequence[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     parts: dict[str, Stated] = {}
+    unread: list[str] = []
     for column, cell in zip(columns, cells, strict=False):
         if column is None:
             continue
-        if column.part is None:
+        if column.field not in TEXT_FIELDS | YEAR_FIELDS and (why := fault_in(cell, column.field)):
+            what = " ".join(w for w in (column.part, column.field.replace("_", " ")) if w)
+            unread.append(f"{what} {plain(cell)!r} {why}")
+        elif column.part is None:
             _put(fields, column, cell)
         elif (number := number_in(cell, column.unit)) is not None:
             parts.setdefault(column.part, number)
+    if unread:
+        fields["unread"] = tuple(unread)
     return {**fields, **_of_parts(fields, parts)}
 
 
@@ -256,7 +263,9 @@ def _card(lines: list[str], file: str) -> tuple[Claim, ...] | None:
     entry = emissions_of(lines)
     if entry is None:
         return None
-    number = number_in(entry.texts.get("emissions", ""), "g")
+    text = entry.texts.get("emissions", "")
+    why = fault_in(text, "emissions")
+    number = None if why else number_in(text, "g")
     hardware = entry.texts.get("hardware_used")
     return (
         Claim(
@@ -267,6 +276,7 @@ def _card(lines: list[str], file: str) -> tuple[Claim, ...] | None:
             front_matter=True,
             hardware=hardware,
             region=entry.texts.get("geographical_location"),
+            unread=(f"emissions {text!r} {why}",) if why else (),
         ),
     )
 

@@ -21,6 +21,7 @@ from carbonlens.importers.records import finding
 from carbonlens.importers.sources import Source
 from carbonlens.importers.tables import exact
 from carbonlens.importers.times import Clock, seconds_of
+from carbonlens.importers.unit_checks import LEAST_DEVICE_W
 
 _DAY_S: Final = 86_400.0
 _US: Final = 1_000_000
@@ -125,7 +126,11 @@ class _Log:
             channel = channels.get(gpu)
             if channel is None:
                 channel = channels[gpu] = Channel(
-                    name=f"GPU {gpu}", component="gpu", device=gpu, method="nvidia-smi dmon pwr"
+                    name=f"GPU {gpu}",
+                    component="gpu",
+                    device=gpu,
+                    method="nvidia-smi dmon pwr",
+                    least_w=LEAST_DEVICE_W,
                 )
             samples.add(channel, t_us, watts * size, line)
             if samples.is_full:

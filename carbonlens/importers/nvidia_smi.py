@@ -28,6 +28,7 @@ from carbonlens.importers.records import finding
 from carbonlens.importers.sources import Source, delimiter_of
 from carbonlens.importers.tables import exact, split, with_unit
 from carbonlens.importers.times import Clock
+from carbonlens.importers.unit_checks import LEAST_DEVICE_W
 
 POWER: Final = (
     "power.draw.instant",
@@ -260,6 +261,7 @@ class _Log:
             counted=is_counted,
             method=f"nvidia-smi {column.name}",
             unit=column.unit or "W",
+            least_w=LEAST_DEVICE_W,
         )
         return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding, Severity
@@ -34,6 +34,15 @@ class Once:
         """
         place = self._found.setdefault((code, severity, text, mend), [line, 0])
         place[1] += 1
+
+    def counts(self) -> Mapping[object, int]:
+        """Return how many lines have each thing so far."""
+        return {key: count for key, (_, count) in self._found.items()}
+
+    def repeat(self, since: Mapping[object, int], times: int) -> None:
+        """Count what was noted since, again for each of so many further lines that are like it."""
+        for key, place in self._found.items():
+            place[1] += (place[1] - since.get(key, 0)) * times
 
     def findings(self) -> Iterator[Finding]:
         """Yield one Finding a kind."""

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from carbonlens.errors import InputFileError
+from carbonlens.importers import unit_checks
 from carbonlens.importers.claiming import each
 from carbonlens.importers.contract import USUAL, Channel, Facts, Group, Item, Kind, Named, Options, Tally
 from carbonlens.importers.device_samples import DeviceSamples
@@ -52,7 +53,8 @@ class PowermetricsImporter:
         units="text: mW or W, mean since the sample before; property list: mJ since then",
         grade="D: Apple calls the figures estimates that are not for comparing devices",
         traps=(
-            "each sample counts with its own elapsed time, not with the interval asked for",
+            "each sample counts with its own elapsed time, not with the interval asked for; "
+            "together they are held against the stamps",
             "Package Power holds CPU, GPU and neural engine: it alone counts where it is told; "
             "Combined Power is their sum and is left out",
             "clusters are parts of the CPU, and energy by task is a part of the whole: neither is added",
@@ -83,6 +85,8 @@ class _Log:
         self._source = source
         self._once = Once(source)
         self._now_s: float | None = None
+        self._stamps_s: tuple[float, float] | None = None
+        self._elapsed_s = 0.0
         self._model: str | None = None
 
     def items(self) -> Iterator[Item]:
@@ -117,10 +121,17 @@ class _Log:
             yield Named(hardware=self._model)
         yield from samples.hand_on()
         yield from self._once.findings()
+        if self._stamps_s is not None:
+            told_s = self._stamps_s[1] - self._stamps_s[0]
+            yield from unit_checks.of_length(self._elapsed_s, told_s, self._source, 0, has_gaps=True)
         yield Tally(rows=rows, rejected=rejected)
 
     def _take(self, sample: Sample, channels: dict[str, Channel], samples: DeviceSamples) -> None:
         """Take a sample; a stamp well ahead of the time that samples add up to is a gap before it."""
+        if sample.stamp_s is not None:
+            first_s = sample.stamp_s if self._stamps_s is None else self._stamps_s[0]
+            self._elapsed_s += 0.0 if self._stamps_s is None else sample.elapsed_s
+            self._stamps_s = (first_s, sample.stamp_s)
         if self._now_s is None:
             self._now_s = sample.elapsed_s if sample.stamp_s is None else sample.stamp_s
         else:

@@ -18,6 +18,7 @@ from carbonlens.importers.once import Once
 from carbonlens.importers.prometheus_metrics import METRICS, SHARES, TOOLS, Metric, Place, place_of, value_of
 from carbonlens.importers.records import exact_j, finding, origin_of, reading
 from carbonlens.importers.sources import Source
+from carbonlens.importers.unit_checks import LEAST_DEVICE_W
 
 if TYPE_CHECKING:
     from carbonlens.importers.contract import Array
@@ -153,6 +154,7 @@ class Collector:
             counted=is_counted,
             method=f"{told.metric.tool} {told.name}",
             unit=told.metric.unit,
+            least_w=LEAST_DEVICE_W if told.metric.tool == "DCGM" else 0.0,
         )
         at: Array = np.array(sorted(told.values), dtype=np.float64)
         values: Array = np.array([told.values[t] for t in at.tolist()], dtype=np.float64)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
-from decimal import Decimal
 from typing import Final
 
 from carbonlens.domain.counting import counted
@@ -20,19 +18,17 @@ from carbonlens.importers.claiming import each
 from carbonlens.importers.contract import USUAL, Channel, Facts, Group, Item, Kind, Options, Tally
 from carbonlens.importers.device_samples import DeviceSamples
 from carbonlens.importers.once import Once
+from carbonlens.importers.ptd_line import Block, mark_of, parse
 from carbonlens.importers.records import finding
 from carbonlens.importers.sources import Source
-from carbonlens.importers.tables import exact
 from carbonlens.importers.times import Clock
+from carbonlens.importers.unit_checks import LEAST_METER_W
 
 _LINE: Final = re.compile(r"^Time,\d\d-\d\d-\d{4} \d\d:\d\d:\d\d(?:\.\d+)?,(?:Watts|ERROR),")
-_TIME: Final = "%m-%d-%Y %H:%M:%S"
-_BLOCK: Final = re.compile(r"^(?:Ch|Analyzer)\d+$")
 _TESTING: Final = "testing"
 _RANGING: Final = "ranging"
 _UNMARKED: Final = "notset"
-_OFF: Final = Decimal(-1)
-"""What the daemon writes where a quantity is not measured."""
+CHECK_WATTS: Final = "check the unit of Watts, and the meter's wiring"
 
 
 class PTDaemonImporter:
@@ -51,6 +47,7 @@ class PTDaemonImporter:
             "with several channels or analyzers the first Watts is the whole: parts stand beside",
             "where lines bear a testing mark, only those count; a ranging run is no measurement",
             "an ERROR line and -1.0 are failed readings, never 0",
+            "Watts are held against Volts x Amps x PF where those are told",
             "local times without a zone: --tz, else UTC, and said",
         ),
         tested_on=("one real log of 611 lines", "a case of two analyzers"),
@@ -111,50 +108,30 @@ class _Log:
 
     def _take(self, text: str, line: int) -> bool:
         """Take a line; return whether it tells a power that counts."""
-        cells = [cell.strip() for cell in text.split(",")]
-        if len(cells) < 4 or cells[0] != "Time":
-            raise ValueError("is none of the daemon's")
-        t_us = self._us(cells[1], line)
-        if cells[2] == "ERROR":
+        told = parse(text)
+        t_us = float(self._clock.us(told.stamp, line))
+        if told.is_error:
             self._once.say(
                 "CL271", "warning", "the meter told an error", line, "check the meter's connection"
             )
             self._samples.add(self._channel("wall", is_whole=True), t_us, math.nan, line)
             return False
-        mark = _mark_of(text)
-        blocks = list(_blocks(cells))
-        powers = [(name, self._watts(pairs, line)) for name, pairs in blocks]
-        counts = not self._has_test or _is_testing(mark)
-        if not counts:
+        if self._has_test and not _is_testing(told.mark or _UNMARKED):
             return False
-        for (name, pairs), (_, watts) in zip(blocks, powers, strict=True):
-            time = pairs.get("Time")
-            at_us = t_us if not name or time is None else self._us(time, line)
-            channel = self._channel(name or "wall", is_whole=not name)
-            self._samples.add(channel, at_us, watts, line)
-        return math.isfinite(powers[0][1])
+        for block in (told.whole, *told.parts):
+            self._say_of(block, line)
+            at_us = t_us if block.stamp is None else float(self._clock.us(block.stamp, line))
+            channel = self._channel(block.name or "wall", is_whole=not block.name)
+            self._samples.add(channel, at_us, block.watts, line)
+        return math.isfinite(told.whole.watts)
 
-    def _us(self, text: str, line: int) -> float:
-        try:
-            moment = datetime.strptime(text.partition(".")[0], _TIME)  # noqa: DTZ007  # the clock sets its zone
-            part = Decimal("0." + (text.partition(".")[2] or "0"))
-        except (ValueError, ArithmeticError):
-            raise ValueError(f"has the time {text!r}, which is none") from None
-        if not part.is_finite() or not 0 <= part < 1:
-            raise ValueError(f"has the time {text!r}, which is none")
-        return self._clock.us(moment, line) + float(part) * 1e6
-
-    def _watts(self, pairs: dict[str, str], line: int) -> float:
-        if "Watts" not in pairs:
-            raise ValueError("tells no Watts")
-        value = exact(pairs["Watts"], delimiter=";")
-        if value is None or value == _OFF:
+    def _say_of(self, block: Block, line: int) -> None:
+        if math.isnan(block.watts):
             text = "Watts are not measured (-1 or a word): the reading is unknown"
             self._once.say("CL271", "warning", text, line, "check the meter's connection")
-            return math.nan
-        if value < 0:
-            raise ValueError(f"has a power of {value} W, below zero")
-        return float(value)
+        wrong = block.contradiction
+        if wrong is not None:
+            self._once.say("CL247", "warning", f"{wrong}; the Watts are kept", line, CHECK_WATTS)
 
     def _channel(self, name: str, *, is_whole: bool) -> Channel:
         found = self._channels.get(name)
@@ -166,6 +143,7 @@ class _Log:
                 counted=is_whole,
                 grade="A",
                 method="PTDaemon, external power analyzer",
+                least_w=LEAST_METER_W if is_whole else 0.0,
             )
         return found
 
@@ -191,15 +169,10 @@ def _marks_of(source: Source) -> dict[str, int]:
     found: dict[str, int] = {}
     for _, text in source.lines():
         if text.strip():
-            mark = _mark_of(text)
+            mark = mark_of(text) or _UNMARKED
             found[mark] = found.get(mark, 0) + 1
     del source.repairs[said:]  # what it had to repair is said by the reading that counts
     return found
-
-
-def _mark_of(text: str) -> str:
-    _, is_there, rest = text.partition(",Mark,")
-    return rest.partition(",")[0].strip() if is_there else _UNMARKED
 
 
 def _is_testing(mark: str) -> bool:
@@ -209,24 +182,3 @@ def _is_testing(mark: str) -> bool:
 def _shown(marks: Sequence[str] | dict[str, int]) -> str:
     names = list(marks)
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _blocks(cells: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield name and pairs of the whole (an empty name) and of each part, in the order of the line."""
-    name: str = ""
-    pairs: dict[str, str] = {}
-    place = 0
-    while place < len(cells):
-        cell = cells[place]
-        if _BLOCK.match(cell):
-            yield name, pairs
-            name, pairs = cell, {}
-            place += 1
-            continue
-        if place + 1 >= len(cells):
-            raise ValueError(f"ends after {cell!r}: it is cut off")
-        if cell in pairs:
-            raise ValueError(f"tells {cell!r} twice")
-        pairs[cell] = cells[place + 1]
-        place += 2
-    yield name, pairs

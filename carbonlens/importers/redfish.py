@@ -13,6 +13,7 @@ from carbonlens.importers.contract import USUAL, Channel, Chunk, Facts, Group, I
 from carbonlens.importers.once import Once
 from carbonlens.importers.records import finding
 from carbonlens.importers.sources import Source
+from carbonlens.importers.unit_checks import LEAST_SERVER_W
 
 _KEY: Final = "PowerConsumedWatts"
 _LIST: Final = "PowerControl"
@@ -62,7 +63,11 @@ class RedfishImporter:
                 mend="read the power at the PDU, or with a wall meter",
             )
         channel = Channel(
-            name="chassis", component="wall", boundary="it", method="Redfish PowerConsumedWatts"
+            name="chassis",
+            component="wall",
+            boundary="it",
+            method="Redfish PowerConsumedWatts",
+            least_w=LEAST_SERVER_W,
         )
         yield channel
         yield Chunk(channel=channel, t_us=None, values=np.array(readings, dtype=np.float64), line=1)

@@ -21,6 +21,7 @@ from carbonlens.importers.once import Once
 from carbonlens.importers.records import finding
 from carbonlens.importers.sources import Source
 from carbonlens.importers.tables import exact, names_of, split
+from carbonlens.importers.unit_checks import LEAST_DEVICE_W
 
 _NAME: Final = re.compile(r"^(Average|Current Socket) Graphics Package Power \(W\)$", re.IGNORECASE)
 _TEXT: Final = re.compile(
@@ -116,6 +117,7 @@ class _Log:
                     device=f"card{card}",
                     kind="average" if name.lower().startswith("average") else "instant",
                     method=f"rocm-smi {name}",
+                    least_w=LEAST_DEVICE_W,
                 )
             samples.add(channels[card], None, watts, line)
             if samples.is_full:

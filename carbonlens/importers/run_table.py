@@ -235,7 +235,7 @@ class _Source:
         reading = run.energy[0]
         for what, missing in (
             ("energy_j", reading.energy_j is None),
-            ("units", run.units is None or run.units == 0),
+            ("units", run.role not in _WITHOUT_UNITS and not run.units),
             ("boundary", reading.boundary is None),
             ("energy_grade", reading.grade is None),
             ("quality_direction", any(q.higher_is_better is None for q in run.quality)),
@@ -263,6 +263,9 @@ class _Source:
             Finding(code=code, severity=severity, message=text, file=self.name, line=line, mend=mend)
         )
 
+
+_WITHOUT_UNITS: Final = frozenset({"effort", "idle"})
+"""Roles whose energy is a cost of its own, and is divided by no units."""
 
 _GAPS: Final = {
     "energy_j": ("CL204", "runs without energy are kept, but no total is possible", "fill energy_j"),

@@ -28,8 +28,7 @@ START_BYTES: Final = 4096
 HEAD_BYTES: Final = 65536
 LONGEST_LINE: Final = 16 * 1024**2
 _BLOCK: Final = 1 << 22
-_GZIP: Final = b"\x1f\x8b"
-_ZIP: Final = b"PK\x03\x04"
+_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _LFS: Final = b"version https://git-lfs.github.com/spec/"
 _ANNEX: Final = (b"/annex/objects/", b".git/annex/objects/", b"../.git/annex/")
 _TAR_AT, _TAR = 257, b"ustar"
@@ -105,7 +104,7 @@ class Source:
             return "is a Git LFS pointer, not the file itself", "git lfs pull, then import again"
         if start.startswith(_ANNEX):
             return "is a git-annex pointer, not the file itself", "git annex get, then import again"
-        if not start.strip(b"\0 \t\r\n" + _UTF_8_MARK) and len(start) < START_BYTES:
+        if len(start) < START_BYTES and not start.strip(b"\0 \t\r\n" + _UTF_8_MARK):
             return "is empty", "check how it was written: nothing is in it"
         if start[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
             return "is a tar archive", "unpack it, and import the folder"
@@ -196,8 +195,12 @@ class Source:
                 bad += 1
             yield number, line
         self._say_padded(padded)
-        if bad:
-            text = f"{counted(bad, 'line')} hold bytes that are no {self.encoding}"
+        self.say_bad(bad)
+
+    def say_bad(self, lines: int) -> None:
+        """Say how many lines hold bytes that are no letters of the encoding."""
+        if lines:
+            text = f"{counted(lines, 'line holds', 'lines hold')} bytes that are no letters of its encoding"
             self.note("CL240", "warning", text, mend="save the file as UTF-8")
 
     def blocks(self, size: int = _BLOCK) -> Iterator[tuple[int, bytes]]:
@@ -338,7 +341,7 @@ def delimiter_of(line: str) -> str:
 
 
 def _is_hidden(member: str) -> bool:
-    return any(part.startswith((".", "__MACOSX")) for part in member.split("/"))
+    return any(part.startswith((".", "__MACOSX")) and part.strip(".") for part in member.split("/"))
 
 
 class _Gunzip(io.RawIOBase):

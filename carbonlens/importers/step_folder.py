@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator, Sequence
 from decimal import Decimal
-from itertools import takewhile
 from typing import Final
 
 import msgspec
@@ -31,6 +30,18 @@ _COLUMNS: Final = {
 }
 _NAME: Final = re.compile(r"^(.*?)[_\-. ]*(latency|power|memory)\b", re.IGNORECASE)
 _BASELINE: Final = "baseline"
+_STEP: Final = re.compile(
+    r"(?:baseline|original|vanilla|reference|eager|naive|default"
+    r"|(?:fp|bf|tf|int|uint|nf|float|mxfp)\d+\w*|w\d+a\d+|q\d|\d+bits?|half|mixed|amp"
+    r"|quant\w*|ptq|qat|gptq|awq|smoothquant|dynamic|static"
+    r"|prun\w*|spars\w*|distil(?:led|lation)?|kd|q?lora"
+    r"|jit|script(?:ed)?|compil\w*|onnx\w*|ort|trt|tensorrt|openvino|tflite|coreml|inductor|xla"
+    r"|fused|fusion|cudagraphs?|flash\w*|batch\w*|bs\d+|kvcache)$",
+    re.IGNORECASE,
+)
+"""Words that a step's name begins with: a baseline, precisions, compression, compilers, serving."""
+
+_NAME_STEPS: Final = "name the tables STUDY_STEP_latency.csv, such as net_fp16_latency.csv"
 _NOT_MEASURED: Final = Decimal(-1)
 _W_PER_MW: Final = Decimal("0.001")
 _LEAST_W: Final = 0.1
@@ -46,7 +57,7 @@ class StepFolderImporter:
     """Importer of latency, power and memory tables of a model's variants."""
 
     name = "step-folder"
-    version = 1
+    version = 2
     kind: Kind = "runs"
     rank = SPECIFIC
     facts = Facts(
@@ -56,6 +67,8 @@ class StepFolderImporter:
         grade="C (mean of polled power, times the latency)",
         traps=(
             "which variant a table is of stands in its name alone: three tables are one variant",
+            "study and step part before the first word of a step (baseline, fp16, jit, pruned, ...), "
+            "else before the last word, which is said",
             "a latency of -1 was not measured: it is unknown, and so is the energy",
             "the first RUN warms up, and a compiler's may come later: all are kept, numbered as repeats",
             "CPU and GPU power are parts of the input's: they are not added to it",
@@ -73,10 +86,9 @@ class StepFolderImporter:
             by_folder.setdefault(folder_of(source), []).append(source)
         found = []
         for inside in by_folder.values():
-            names = [name for s in inside if (name := _variant_of(s))]
             by_study: dict[str, list[Source]] = {}
             for source in inside:
-                by_study.setdefault(_study_of(_variant_of(source) or "", names), []).append(source)
+                by_study.setdefault(_parted(_variant_of(source) or "")[0], []).append(source)
             found += [Group(tuple(part)) for part in by_study.values()]
         return found
 
@@ -103,23 +115,24 @@ def _variant_of(source: Source) -> str | None:
     return found[1].rstrip("_-. ") if found else None
 
 
-def _study_of(name: str, names: Sequence[str]) -> str:
-    """Return the part of a variant's name that is its study's."""
-    studies = {n[: -len(_BASELINE)].rstrip("_-. ") for n in names if n.lower().endswith(_BASELINE)}
-    fits = [s for s in studies if s and name.startswith(s)]
-    if fits:
-        return max(fits, key=len)
-    parts = [re.split(r"([_\-. ])", n) for n in {*names}]
-    alike = takewhile(lambda column: len({*column}) == 1, zip(*parts, strict=False)) if len(parts) > 1 else ()
-    return "".join(column[0] for column in alike).rstrip("_-. ")
+def _parted(name: str) -> tuple[str, str, bool]:
+    """Return the study and the step that a variant's name says, and whether it is sure where they part.
+
+    The name alone tells, and never the names beside it: a table that is imported by itself, and
+    with its whole folder later, is of one study both times. The first word of a step begins the
+    step; a name without such a word has its last word for a step.
+    """
+    words = re.split(r"([_\-. ])", name)
+    first = next((place for place, word in enumerate(words) if _STEP.match(word)), None)
+    at = first if first is not None else len(words) - 1
+    return "".join(words[:at]).rstrip("_-. "), "".join(words[at:]), first is not None
 
 
 class _Reading:
     def __init__(self, group: Group, options: Options) -> None:
         self._group = group
         self._boundary = options.boundary or "device"
-        names = [name for s in group.sources if (name := _variant_of(s))]
-        self._study = _study_of(names[0], names) if names else ""
+        self._study = _parted(_variant_of(group.main) or "")[0]
         self._rows = self._rejected = self._repeated = 0
 
     def items(self) -> Iterator[Item]:
@@ -155,8 +168,11 @@ class _Reading:
         return found
 
     def _variant(self, name: str, tables: dict[str, Source]) -> Iterator[Item]:
-        step = name.removeprefix(self._study).strip("_-. ") or None
+        _, step, is_sure = _parted(name)
         main = tables.get("latency") or next(iter(tables.values()))
+        if name and not is_sure:
+            text = f"{name!r} names no step that is known: {step!r} is taken, of study {self._study!r}"
+            yield finding("CL257", "info", text, main, mend=_NAME_STEPS)
         cells: dict[str, dict[str, _Cell]] = {}
         for kind, source in tables.items():
             cells[kind] = yield from self._cells(source)
@@ -198,7 +214,7 @@ class _Reading:
         return found
 
     def _run(
-        self, number: str, step: str | None, cells: dict[str, dict[str, _Cell]], main: Source
+        self, number: str, step: str, cells: dict[str, dict[str, _Cell]], main: Source
     ) -> Iterator[Item]:
         latency, power, memory = (cells.get(kind, {}).get(number) for kind in _COLUMNS)
         line = (latency or power or memory or _Cell(0, {})).line
@@ -215,11 +231,11 @@ class _Reading:
         )
         yield from unit_checks.of_run(stated, main, line)
         of = latency or power or memory
-        told = {"run": number, "step": step or "", "study": self._study, "told": str(of and of.values)}
+        told = {"run": number, "step": step, "study": self._study, "told": str(of and of.values)}
         run = Run(
             run_id=content_id("step", told),
             study=self._study or None,
-            step=step,
+            step=step or None,
             repeat=int(number),
             role="variant",
             duration_s=seconds,

@@ -55,16 +55,26 @@ class Table:
             InputFileError: If the source cannot be read, or a column stands twice.
         """
         for line, text in self.source.lines():
-            if not text.strip() or (self._comment and text.startswith(self._comment)):
-                continue
-            if not self.header:
-                self._take_header(line, text)
-                continue
-            cells = split(text, self.delimiter)
-            if self._is_header(cells):
-                self.repeated_headers += 1
-            elif any(cells):
+            cells = self.cells_of(line, text)
+            if cells is not None:
                 yield line, cells
+
+    def cells_of(self, line: int, text: str) -> list[str] | None:
+        """Return the stripped cells of a line; ``None`` of a blank one, and of the header, which is kept.
+
+        Raises:
+            InputFileError: If a column stands twice.
+        """
+        if not text.strip() or (self._comment and text.startswith(self._comment)):
+            return None
+        if not self.header:
+            self._take_header(line, text)
+            return None
+        cells = split(text, self.delimiter)
+        if self._is_header(cells):
+            self.repeated_headers += 1
+            return None
+        return cells if any(cells) else None
 
     def dicts(self) -> Iterator[tuple[int, dict[str, str] | list[str]]]:
         """Yield each row as a mapping of columns to cells; one whose size is wrong as its cells.
@@ -73,10 +83,13 @@ class Table:
             InputFileError: As of ``rows``.
         """
         for line, cells in self.rows():
-            header = self.header
-            while len(cells) > len(header) and not cells[-1]:
-                cells.pop()  # a delimiter at the end of a line makes an empty cell
-            yield line, dict(zip(header, cells, strict=True)) if len(cells) == len(header) else cells
+            yield line, self.named(cells)
+
+    def named(self, cells: list[str]) -> dict[str, str] | list[str]:
+        """Return the cells of a row by their columns; those of a row whose size is wrong as they are."""
+        while len(cells) > len(self.header) and not cells[-1]:
+            cells.pop()  # a delimiter at the end of a line makes an empty cell
+        return dict(zip(self.header, cells, strict=True)) if len(cells) == len(self.header) else cells
 
     def _take_header(self, line: int, text: str) -> None:
         self.delimiter = delimiter_of(text)

@@ -50,12 +50,24 @@ class Clock:
             ValueError: If it is not of this age.
         """
         if not FIRST_YEAR <= moment.year <= LAST_YEAR:
-            raise ValueError(f"outside the years {FIRST_YEAR} to {LAST_YEAR}")
+            raise ValueError(f"lies outside the years {FIRST_YEAR} to {LAST_YEAR}")
         if moment.tzinfo is not None:
             return (moment - _EPOCH) // _US
         us = (moment.replace(tzinfo=UTC) - _EPOCH) // _US - self._offset_us(moment, line)
         self._last_us = us
         return us
+
+    def sure_offset_us(self, quarter: datetime) -> int | None:
+        """Return the offset of a quarter of an hour; ``None`` where clocks tell it twice, or not at all."""
+        if self._zone is None:
+            return 0
+        if quarter not in self._offsets:
+            self._offsets[quarter] = self._sure_offset_us(quarter)
+        return self._offsets[quarter]
+
+    def pass_by(self, us: int) -> None:
+        """Note the time of the line before, where it was not read here."""
+        self._last_us = us
 
     def _offset_us(self, moment: datetime, line: int) -> int:
         if self._zone is None:
@@ -65,9 +77,7 @@ class Clock:
             return 0
         # Clocks change at quarters of an hour.
         quarter = moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
-        if quarter not in self._offsets:
-            self._offsets[quarter] = self._sure_offset_us(quarter)
-        offset_us = self._offsets[quarter]
+        offset_us = self.sure_offset_us(quarter)
         return self._unsure_offset_us(moment, line) if offset_us is None else offset_us
 
     def _both_us(self, moment: datetime) -> tuple[int, int]:

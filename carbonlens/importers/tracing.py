@@ -21,6 +21,7 @@ from carbonlens.domain.run import Reading
 from carbonlens.domain.units import US_PER_S, Z_95
 from carbonlens.importers import hours
 from carbonlens.importers.contract import Channel, Chunk, Measured, Options, Window
+from carbonlens.importers.deltas import SET_BACK_PERIODS, Deltas
 from carbonlens.importers.records import exact_j
 from carbonlens.signals.integral import Integral
 from carbonlens.signals.sensor import GAIN_U, GAP_PERIODS, Sensor
@@ -31,11 +32,17 @@ if TYPE_CHECKING:
 BLOCK: Final = 1 << 20
 """Samples of a channel that are integrated together: 16 MiB of times and values."""
 
-_SET_BACK_PERIODS: Final = 3
-"""A time that falls back by more periods than this is a clock that was set, not a late line."""
+COUNTER_FELL: Final = "CL123"
+"""Code of what ``signals`` says of a counter that was reset, or passed a range that is not known."""
 
 _SAME_SHARE: Final = 0.9
 """Share of samples with equal time and value from which a part repeats an earlier one."""
+
+_FEWEST_ROWS: Final = 5
+"""Readings from which a column that is often empty can be told from one that fails."""
+
+_EVEN_SHARE: Final = 0.25
+"""Share by which the rows between two readings of a slower sensor may differ from the usual."""
 
 
 class Series:
@@ -71,9 +78,8 @@ class Series:
         self._said: dict[str, list[Any]] = {}
         self._offset_us = float(start_us or 0)
         self._is_placed = start_us is not None
-        self._delta_j: list[float] = []
-        self._delta_s: list[float] = []
-        self._lost_s: list[float] = []
+        self._deltas = Deltas()
+        self._was_reset = False
 
     def take(self, chunk: Chunk) -> None:
         """Take further samples, in the order of the file.
@@ -126,18 +132,12 @@ class Series:
         """Take energies since the sample before: they are added up, each over its own seconds."""
         import numpy as np
 
-        good = np.isfinite(joules)
-        self.samples += int(good.sum())
-        self._delta_j.append(float(joules[good].sum()))
-        if chunk.seconds is not None:
-            self._delta_s.append(float(np.asarray(chunk.seconds)[good].sum()))
-            self._lost_s.append(float(np.asarray(chunk.seconds)[~good].sum()))
+        self._deltas.take(t_us, joules, chunk.seconds)
+        self.samples = self._deltas.count
+        self.first_us, self.last_us = self._deltas.first_us, self._deltas.last_us
         if t_us is not None and len(t_us):
             found = hours.split(t_us, joules, (0.0, 0.0), 0.0, kind="delta")
-            hours.add(self.hours_j, found, float(joules[good].sum()))
-            first_us = float(t_us[0]) - (0.0 if chunk.seconds is None else float(chunk.seconds[0]) * US_PER_S)
-            self.first_us = min(self.first_us, first_us)
-            self.last_us = max(self.last_us, float(t_us.max()))
+            hours.add(self.hours_j, found, float(joules[np.isfinite(joules)].sum()))
 
     def _count(self, values: Array) -> None:
         import numpy as np
@@ -149,11 +149,16 @@ class Series:
 
     @property
     def energy_j(self) -> float | None:
-        """Joules of all parts; ``None`` where nothing tells them."""
+        """Joules of all parts; ``None`` where nothing tells them.
+
+        No power at all, of a device that cannot do without, is no reading: unknown, not zero.
+        """
         if self.channel.kind == "delta":
-            return math.fsum(self._delta_j) if self.samples else None
-        values = [p.estimate.value for p in self._parts if p.estimate.value is not None]
-        return math.fsum(values) if values else None
+            told = self._deltas.energy_j
+        else:
+            values = [p.estimate.value for p in self._parts if p.estimate.value is not None]
+            told = math.fsum(values) if values else None
+        return None if not told and self.channel.least_w else told
 
     @property
     def mean_w(self) -> float | None:
@@ -167,16 +172,13 @@ class Series:
         """Seconds that samples stand for; ``None`` where nothing tells."""
         if self.channel.kind != "delta":
             return math.fsum(p.covered_s for p in self._parts) if self._parts else None
-        if self._delta_s:
-            return math.fsum(self._delta_s)
-        # What the first of them covers is not told.
-        return (self.last_us - self.first_us) / US_PER_S if self.last_us > self.first_us else None
+        return self._deltas.covered_s or None
 
     @property
     def uncovered_s(self) -> float | None:
         """The other seconds of the span."""
         if self.channel.kind == "delta":
-            return math.fsum(self._lost_s) if self.covered_s is not None else None
+            return self._deltas.lost_s if self.covered_s is not None else None
         return math.fsum(p.uncovered_s for p in self._parts) if self._parts else None
 
     @property
@@ -184,6 +186,13 @@ class Series:
         """Covered and uncovered seconds."""
         covered_s, uncovered_s = self.covered_s, self.uncovered_s
         return None if covered_s is None or uncovered_s is None else covered_s + uncovered_s
+
+    @property
+    def stated_span_s(self) -> tuple[float, float] | None:
+        """Seconds that samples of energy state, and those between their times; ``None`` of others."""
+        if not self._deltas.is_told or not math.isfinite(self.first_us):
+            return None
+        return self._deltas.covered_s + self._deltas.lost_s, (self.last_us - self.first_us) / US_PER_S
 
     def close(self) -> None:
         """Integrate what is left, and say what was found."""
@@ -204,7 +213,8 @@ class Series:
             source: Name that the errors of its sensor are kept under.
         """
         channel, energy = self.channel, self.energy_j
-        is_lower = any(p.estimate.state != "known" for p in self._parts) or bool(sum(self._lost_s))
+        is_cut = self._was_reset or self._deltas.has_lost
+        is_lower = is_cut or any(p.estimate.state != "known" for p in self._parts)
         random_j, shared = self._sigmas(source, energy) if energy else (0.0, {})
         return Reading(
             component=channel.component,
@@ -243,12 +253,31 @@ class Series:
         t_us = np.concatenate([t for t, _ in self._blocks])
         values = np.concatenate([v for _, v in self._blocks])
         self._blocks, self._waiting = [], 0
+        t_us, values = self._asked_for(t_us, values)
+        if not is_last and len(t_us):
+            # What the last sample stands for reaches to the next one; failed ones after it wait with it.
+            good = np.flatnonzero(np.isfinite(values))
+            last = int(good[-1]) if len(good) else len(t_us) - 1
+            self._blocks = [(t_us[last:], values[last:])]
+            t_us, values = t_us[: last + 1], values[: last + 1]
         pieces = self._pieces(t_us, values)
         for place, (t, v) in enumerate(pieces):
             self._integrate(t, v, ends=is_last and place == len(pieces) - 1)
-        if not is_last and len(t_us):
-            # What the last sample stands for reaches to the next one.
-            self._blocks = [(t_us[-1:], values[-1:])]
+
+    def _asked_for(self, t_us: Array, values: Array) -> tuple[Array, Array]:
+        """Return the samples without the rows that a slower sensor's column is empty in."""
+        import numpy as np
+
+        good = np.isfinite(values)
+        if good.all() or int(good.sum()) < _FEWEST_ROWS:
+            return t_us, values
+        steps = np.diff(np.flatnonzero(good))
+        every = int(np.median(steps))
+        if every < 2 or float((np.abs(steps - every) <= _EVEN_SHARE * every).mean()) < _SAME_SHARE:
+            return t_us, values
+        text = f"one row of {every} holds a reading: taken as of a slower sensor, not as failed ones"
+        self._say(Finding(code="CL290", severity="info", message=text))
+        return t_us[good], values[good]
 
     def _integrate(self, t_us: Array, values: Array, *, ends: bool) -> None:
         import numpy as np
@@ -269,6 +298,8 @@ class Series:
         self._parts.append(integral)
         for said in integral.findings:
             self._say(said)
+            # What a counter counted between its last reading and a reset is in no difference.
+            self._was_reset = self._was_reset or said.code == COUNTER_FELL
         if integral.estimate.value:
             hold_us = GAP_PERIODS * (integral.update_period_us or 0.0)
             found = hours.split(t_us, values, (start_us, end_us), hold_us, kind=self.channel.kind)
@@ -299,7 +330,7 @@ class Series:
         steps = np.diff(t_us)
         rising = steps[steps > 0]
         period_us = float(np.median(rising)) if len(rising) else 0.0
-        backs = np.nonzero(steps < -_SET_BACK_PERIODS * period_us)[0] + 1
+        backs = np.nonzero(steps < -SET_BACK_PERIODS * period_us)[0] + 1
         # Many falls are lines out of order, not clocks: those are sorted.
         if not len(backs) or not period_us or len(backs) > max(len(t_us) // 50, 3):
             return [(t_us, values)]

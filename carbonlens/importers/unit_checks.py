@@ -26,6 +26,15 @@ MOST_HOST_W: Final = 50_000.0
 USUAL_W: Final = (0.05, 20_000.0)
 """Mean power that a reading in another unit should come to, to be offered as the right one."""
 
+LEAST_DEVICE_W: Final = 1.0
+"""Lowest mean power of a whole graphics card or accelerator that is believed; idle ones draw more."""
+
+LEAST_METER_W: Final = 0.5
+"""Of what a meter at a wall plug is put before: a single-board computer at rest draws twice that."""
+
+LEAST_SERVER_W: Final = 5.0
+"""Of a server, by its own controller: the controller alone draws as much."""
+
 MOST_KG_PER_KWH: Final = 2.0
 LEAST_KG_PER_KWH: Final = 0.001
 """Bounds of a grid's intensity: oil in old engines is near 1, the cleanest grids are at 0.003."""
@@ -47,6 +56,9 @@ _ENERGY_UNITS: Final = {
 }
 _POWER_UNITS: Final = {"kW": 1e3, "W": 1.0, "mW": 1e-3, "uW": 1e-6}
 _LENGTH_UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
+
+_FOLDS: Final = {"a thousandfold": 1e3, "a millionfold": 1e6}
+"""By which a duration is too short whose header states a smaller unit than its figures are in."""
 
 
 class Stated(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +121,9 @@ def of_power(told: Power, source: Source, line: int) -> Iterator[Finding]:
     yield finding("CL247", "warning", text, source, line=line, mend=mend)
 
 
-def of_trace(part: str, mean_w: float | None, unit: str, source: Source) -> Iterator[Finding]:
+def of_trace(
+    part: str, mean_w: float | None, unit: str, source: Source, *, least_w: float = 0.0
+) -> Iterator[Finding]:
     """Yield a Finding where a trace's mean power cannot be, in the unit that its file states.
 
     Args:
@@ -117,9 +131,10 @@ def of_trace(part: str, mean_w: float | None, unit: str, source: Source) -> Iter
         mean_w: Mean power in watts, by that unit.
         unit: The unit: ``W``, ``mW`` and so on.
         source: The source.
+        least_w: Lowest mean power that such a device is believed to draw; 0 where it may sleep.
     """
     most_w = MOST_W.get(part, MOST_HOST_W)
-    if mean_w is None or not math.isfinite(mean_w) or 0 <= mean_w <= most_w:
+    if mean_w is None or not math.isfinite(mean_w) or least_w <= mean_w <= most_w:
         return
     if mean_w < 0:
         text = f"the mean power of {part} is {mean_w:.4g} W: below zero"
@@ -127,12 +142,15 @@ def of_trace(part: str, mean_w: float | None, unit: str, source: Source) -> Iter
         yield finding("CL248", "error", text, source, mend=mend)
         return
     plain = mean_w / _POWER_UNITS.get(unit, 1.0)
-    told = _that_fits(plain, _POWER_UNITS, unit, (USUAL_W[0], min(most_w, USUAL_W[1])))
-    text = f"the mean power of {part} is {mean_w:.4g} W, more than any has"
+    told = _that_fits(plain, _POWER_UNITS, unit, (max(least_w, USUAL_W[0]), min(most_w, USUAL_W[1])))
+    size = "more than any has" if mean_w > most_w else "less than any draws"
+    text = f"the mean power of {part} is {mean_w:.4g} W, {size}"
     yield finding("CL248", "error", text + _offer(told, plain, unit, "W"), source, mend=_mend(told))
 
 
-def of_length(stated_s: float | None, told_s: float | None, source: Source, line: int) -> Iterator[Finding]:
+def of_length(
+    stated_s: float | None, told_s: float | None, source: Source, line: int, *, has_gaps: bool = False
+) -> Iterator[Finding]:
     """Yield a Finding where a stated duration and the times beside it differ by a unit.
 
     Args:
@@ -140,6 +158,7 @@ def of_length(stated_s: float | None, told_s: float | None, source: Source, line
         told_s: Seconds between its times.
         source: The source.
         line: Its line.
+        has_gaps: Whether time may pass between the times that no duration tells of.
     """
     if not stated_s or not told_s or stated_s <= 0 or told_s <= 1:
         return
@@ -147,8 +166,11 @@ def of_length(stated_s: float | None, told_s: float | None, source: Source, line
     if 1 / MOST_RATIO <= ratio <= MOST_RATIO:
         return
     unit = next((u for u, s in _LENGTH_UNITS.items() if u != "s" and 0.9 <= ratio * s <= 1.1), None)
+    fold = next((name for name, times in _FOLDS.items() if 0.9 <= ratio * times <= 1.1), None)
+    if has_gaps and ratio < 1 and unit is None and fold is None:
+        return
     text = f"a duration of {stated_s:.6g} s stands beside times that are {told_s:.6g} s apart"
-    offer = f": {stated_s:.6g} {unit} would fit" if unit else ""
+    offer = f": {stated_s:.6g} {unit} would fit" if unit else f": {fold} would fit" if fold else ""
     yield finding("CL249", "warning", text + offer, source, line=line, mend="check the unit of the duration")
 
 
@@ -161,10 +183,27 @@ def _power(
     plain = energy_j / _ENERGY_UNITS[stated.energy_unit]
     per_s = plain / duration_s
     told = _that_fits(per_s, _ENERGY_UNITS, stated.energy_unit, USUAL_W)
+    # A duration in another unit than seconds comes to the same power: nothing here tells which it is.
+    length = _length_that_fits(energy_j, duration_s, stated)
     size = "more than one machine draws" if watts > stated.most_w else "less than any machine draws"
     text = f"{plain:.6g} {stated.energy_unit} in {duration_s:.6g} s is a mean power of {watts:.4g} W, {size}"
     offer = _offer(told, plain, stated.energy_unit, None)
-    yield finding("CL248", "error", text + offer, source, line=line, mend=_mend(told))
+    if length is not None:
+        offer += f"{'; or' if offer else ':'} a duration of {duration_s:.6g} {length} would fit"
+    yield finding("CL248", "error", text + offer, source, line=line, mend=_mend(told, length))
+
+
+def _length_that_fits(energy_j: float, duration_s: float, stated: Stated) -> str | None:
+    """Return the unit of a duration that brings the power into the usual range; the nearest to seconds."""
+    least_w, most_w = max(stated.least_w, USUAL_W[0]), min(stated.most_w, USUAL_W[1])
+    fits = [
+        unit
+        for unit, size in _LENGTH_UNITS.items()
+        if unit != "s" and least_w <= energy_j / (duration_s * size) <= most_w
+    ]
+    # Tools count in hours or milliseconds; minutes and the finer ones are rare.
+    common = [unit for unit in fits if unit in {"h", "ms"}]
+    return min(common or fits, key=lambda unit: abs(math.log(_LENGTH_UNITS[unit])), default=None)
 
 
 def _intensity(kg: float, kwh: float, source: Source, line: int) -> Iterator[Finding]:
@@ -194,7 +233,10 @@ def _offer(told: str | None, plain: float, unit: str, of: str | None) -> str:
     return f": {named} would fit, under a header of {unit}"
 
 
-def _mend(told: str | None) -> str:
+def _mend(told: str | None, length: str | None = None) -> str:
+    if length is not None:
+        also = f"the energy is in {told} or the duration" if told else "the duration is"
+        return f"check whether {also} in {length}: mend that header and import again; both are kept as stated"
     if told is None:
         return "check the unit; the figure is kept as stated"
     return f"if it is {told}, mend the header and import again; the figure is kept as stated"

@@ -13,6 +13,7 @@ from carbonlens.importers.records import finding
 from carbonlens.importers.sources import Source, first_names
 from carbonlens.importers.tables import Table
 from carbonlens.importers.times import Clock
+from carbonlens.importers.unit_checks import LEAST_DEVICE_W
 
 _BATCH: Final = 65_536
 _ROW: Final = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{9}[,;]\d+$")
@@ -62,6 +63,7 @@ class ZeusPowerImporter:
             method="zeus_monitor, polled GPU power",
             unit="mW",
             boundary=options.boundary or "device",
+            least_w=LEAST_DEVICE_W,
         )
         yield channel
         rows = rejected = first = 0

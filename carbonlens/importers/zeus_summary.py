@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.run import Run
 from carbonlens.errors import InputFileError
 from carbonlens.importers import unit_checks
 from carbonlens.importers.claiming import each
 from carbonlens.importers.contract import USUAL, Facts, Group, Item, Kind, Options, RunRecord, Tally
 from carbonlens.importers.once import Once
-from carbonlens.importers.records import origin_of, reading
+from carbonlens.importers.records import finding, origin_of, reading
 from carbonlens.importers.run_rows import content_id, left_out, number_in, whole_row
 from carbonlens.importers.sources import Source, first_names
 from carbonlens.importers.tables import Table
@@ -36,7 +37,7 @@ class ZeusSummaryImporter:
         units="seconds and watts of one epoch; joules are their product",
         grade="C: mean of polled GPU power times the time of an epoch",
         traps=(
-            "a row is one epoch, not a training: its unit is an epoch",
+            "a row is the mean epoch of one setting, not a training: a run of one unit, an epoch; said",
             "the GPU and the time of measuring are not in the file: the energy is in no hour",
             "the train trace beside it holds epochs to a target and no energy: it is refused",
         ),
@@ -83,6 +84,12 @@ class ZeusSummaryImporter:
             yield from unit_checks.of_run(stated, source, line)
             once.say("CL245", "warning", "when an epoch ran is not told: the energy is in no hour", line)
             yield RunRecord(run=run, line=line)
+        if seen:
+            text = (
+                f"{counted(len(seen), 'row tells', 'rows tell')} of the mean epoch of one setting each, "
+                "and of no training: the energy is that of one epoch of each"
+            )
+            yield finding("CL264", "info", text, source, mend="compare by the epoch")
         yield from once.findings()
         yield Tally(rows=rows, rejected=rejected, repeated=repeated)
 

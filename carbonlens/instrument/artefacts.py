@@ -63,6 +63,12 @@ def _look(thing: object, figures: Figures, example: object) -> None:
         from carbonlens.instrument import artefact_torch
 
         artefact_torch.look(thing, figures, example)
+    elif _is(thing, "torch.export", "ExportedProgram"):
+        from carbonlens.instrument import artefact_torch
+
+        # A module around the program's own weights, which makes no copy of them.
+        artefact_torch.look(thing.module(), figures, example)  # type: ignore[attr-defined]  # as its class says
+        figures.kind = "torch.export.ExportedProgram"
     elif _is(thing, "onnx", "ModelProto"):
         from carbonlens.instrument import artefact_onnx
 

@@ -19,13 +19,22 @@ from carbonlens.domain.units import Role
 from carbonlens.errors import MeasurementError
 from carbonlens.instrument import bench_result
 from carbonlens.instrument.child import LeftBehind, end_adopted, reap_orphans
-from carbonlens.instrument.execution import execute, last_line
+from carbonlens.instrument.execution import clear, execute, last_line
 from carbonlens.instrument.window import Label, Place, Work, measure
 from carbonlens.ledger.location import LEDGER_VARIABLE
 from carbonlens.metering.lineage import VARIABLE
 from carbonlens.metering.process_time import children
 from carbonlens.metering.recorder import Recorder
 from carbonlens.metering.wording import plain
+
+
+def unrecorded(scratch: Path) -> str:
+    """Return the ledger of what a variant tracks in work that is done again, and recorded already.
+
+    Args:
+        scratch: Folder of the variant, which goes with the bench.
+    """
+    return str(scratch / "unrecorded")
 
 
 class CommandArm:
@@ -50,7 +59,10 @@ class CommandArm:
         self._log = scratch / "output.log"
         self._log.touch()
         self._result = self._log.with_suffix(".json")
+        self._printed = scratch / "evaluate.out"
+        self._unrecorded = unrecorded(scratch)
         self._shortest_s = math.inf
+        self._window_s = bench.pace.window_s
 
     def prepare(self, *, record: bool) -> Run | None:
         """Run the command that makes the variant."""
@@ -87,8 +99,14 @@ class CommandArm:
             unit=None if role == "effort" else self._label.unit,
             workload=None if role == "effort" else self._label.workload,
         )
-        settle = self._settle if role == "variant" else None
-        return measure(label, self._place, work, of_children=True, settle=settle).run
+        if role != "variant":
+            return measure(label, self._place, work, of_children=True).run
+        return measure(
+            label, self._place, work, of_children=True, settle=self._settle, size=self._lengthen
+        ).run
+
+    def _lengthen(self, seconds: float) -> None:
+        self._window_s = max(self._bench.pace.window_s, seconds)
 
     def _settle(self, seconds: float, run: Run) -> None:
         """Repeat the command as its window will; one that fills it alone lets the last one's power fade.
@@ -97,7 +115,7 @@ class CommandArm:
         part of its work.
         """
         # The first execution is often the slowest by far: what is known since counts too.
-        if self._shortest_s >= self._bench.pace.window_s:
+        if self._shortest_s >= self._window_s:
             time.sleep(seconds)
             return
         deadline = time.monotonic() + seconds
@@ -108,11 +126,11 @@ class CommandArm:
         self._once(argv, run, recorder)
 
     def _evaluated(self, recorder: Recorder, run: Run) -> None:
-        before = self._log.stat().st_size
-        said = self._once(self._variant.evaluate or (), run, recorder)
+        said = self._once(self._variant.evaluate or (), run, recorder, printed=self._printed)
         if said.get("quality"):
             return
-        printed = last_line(self._log, before)
+        # Libraries write to stderr as they end; who prints there alone is understood too.
+        printed = last_line(self._printed, whole=True) or last_line(self._log, whole=True)
         where = f"evaluate of {self._variant.name!r}"
         if printed is None:
             raise MeasurementError("told no quality", where=where, mend=_EVALUATE)
@@ -126,7 +144,7 @@ class CommandArm:
 
     def _window(self, recorder: Recorder, run: Run) -> None:
         """Run the command until the window is full; what it does is divided by the units, not the times."""
-        deadline = time.perf_counter() + self._bench.pace.window_s
+        deadline = time.perf_counter() + self._window_s
         while True:
             took_s, said = self._timed(run, recorder)
             if not said.get("latencies_ms"):
@@ -149,9 +167,11 @@ class CommandArm:
         run: Run | None,
         recorder: Recorder | None,
         units: Decimal | None = None,
+        printed: Path | None = None,
     ) -> dict[str, object]:
         """Run a command to its end and take what it says of itself."""
         self._result.unlink(missing_ok=True)
+        clear(self._log)  # a series of one that prints megabytes would fill the disk
         others = frozenset(children(os.getpid()))
         try:
             execute(
@@ -159,6 +179,7 @@ class CommandArm:
                 folder=self._bench.folder,
                 environ=self._environ(run),
                 log=self._log,
+                printed=printed,
                 timeout_s=self._bench.pace.timeout_s,
             )
         finally:
@@ -176,10 +197,10 @@ class CommandArm:
 
     def _environ(self, run: Run | None) -> dict[str, str]:
         environ = {**os.environ, **self._variant.environment, bench_result.VARIABLE: str(self._result)}
+        # What the command tracks itself belongs beside this run, and within it.
         if run is not None:
-            # What the command tracks itself belongs beside this run, and within it.
-            environ |= {VARIABLE: run.run_id, LEDGER_VARIABLE: self._place.ledger}
-        return environ
+            return environ | {VARIABLE: run.run_id, LEDGER_VARIABLE: self._place.ledger}
+        return environ | {LEDGER_VARIABLE: self._unrecorded}
 
 
 def _left_behind(left: LeftBehind) -> Finding:

@@ -12,6 +12,7 @@ a fresh one, where that is soon ready.
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 import time
@@ -27,10 +28,10 @@ from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.run import Run
 from carbonlens.errors import MeasurementError
 from carbonlens.instrument import bench_result
-from carbonlens.instrument.bench_command import CommandArm
+from carbonlens.instrument.bench_command import CommandArm, unrecorded
 from carbonlens.instrument.bench_worker import Answer, Order, Setting
 from carbonlens.instrument.child import end_adopted
-from carbonlens.instrument.execution import end, last_line, start
+from carbonlens.instrument.execution import clear, end, last_line, start
 from carbonlens.instrument.window import Label, Place, record_failure
 
 _READY_S: Final = 1.0
@@ -43,6 +44,10 @@ _LATE: Final = 3
 One may be late by what else runs here, and an early one may have been soon ready by chance.
 """
 
+_LOUD_BYTES: Final = 1 << 20
+"""Of output that is kept from one round to the next."""
+
+_LOOK_S: Final = 1.0
 _END_S: Final = 1.0
 _SERVER_END_S: Final = 12.0
 """A worker has to end within this time; one with a server gives that time to end first."""
@@ -83,6 +88,7 @@ class ProcessArm:
         self._place = place
         self._commands = CommandArm(variant, bench, place, label, scratch)
         self._log = scratch / "output.log"
+        self._unrecorded = unrecorded(scratch)
         # Known by it: what the worker starts has it too.
         self._mark = str(self._log.with_suffix(".json"))
         # A server's address may not be free again so soon.
@@ -109,7 +115,15 @@ class ProcessArm:
         self._orders = os.fdopen(orders, "wb")
         self._answers = os.fdopen(answers, "rb")
         with suppress(BrokenPipeError):  # one that is dead already is told of with the first order
-            self._send(Setting(variant=variant, pace=bench.pace, place=place, folder=bench.folder))
+            self._send(
+                Setting(
+                    variant=variant,
+                    pace=bench.pace,
+                    place=place,
+                    folder=bench.folder,
+                    unrecorded=self._unrecorded,
+                )
+            )
 
     def prepare(self, *, record: bool) -> Run | None:
         """Have the worker do the effort; also where it is not recorded, for what it makes is needed."""
@@ -134,28 +148,31 @@ class ProcessArm:
 
     def measure(self, repeat: int) -> Run:
         """Have the worker measure one window."""
+        label = msgspec.structs.replace(self._label, role="variant", repeat=repeat)
         if self.shared_from is None and not self._is_fresh:
-            self._renew(repeat)
+            self._renew(repeat, label)
         self._is_fresh = False
-        run = self._ask("measure", msgspec.structs.replace(self._label, role="variant", repeat=repeat))
+        clear(self._log, beyond=_LOUD_BYTES)
+        run = self._ask("measure", label)
         if run is None:
             raise MeasurementError(
                 "the worker gave no record", where=self._variant.name, mend="run it again with --resume"
             )
         return run
 
-    def _renew(self, repeat: int) -> None:
+    def _renew(self, repeat: int, label: Label) -> None:
         """Go on in a fresh process, for the last time if the latest took too long to be ready.
 
         Rounds in one process are no independent repetitions, so that one late start, on a busy
-        machine or from a cold disk, does not decide it.
+        machine or from a cold disk, does not decide it. A variant that fails in it has failed in
+        the round: nothing else would keep it from being adopted for the rounds before.
         """
         begin = time.monotonic()
         self.close()
         self._start()
         if self._is_repeated:
-            self._ask("prepare", None)
-        self._ask("check", None)
+            self._ask("prepare", None, of_round=label)
+        self._ask("check", None, of_round=label)
         self._ready_s.append(time.monotonic() - begin)
         if is_late(self._ready_s, self._limit_s):
             self.shared_from = repeat
@@ -182,15 +199,22 @@ class ProcessArm:
         # Whatever it started and did not end would be billed to the others.
         end_adopted(frozenset(), f"{bench_result.VARIABLE}={self._mark}")
 
-    def _ask(self, do: Literal["prepare", "check", "measure"], label: Label | None) -> Run | None:
+    def _ask(
+        self,
+        do: Literal["prepare", "check", "measure"],
+        label: Label | None,
+        *,
+        of_round: Label | None = None,
+    ) -> Run | None:
+        """Have the worker do something; what its parent has to record of a failure is said by a label."""
         try:
             self._send(Order(do=do, label=label))
-            line = self._answers.readline()
+            line = self._answer()
         except BrokenPipeError:
             line = b""
         if not line:
             how, said = self._how_it_ended(), last_line(self._log)
-            record_failure(label or self._label, self._place, how)
+            record_failure(label or of_round or self._label, self._place, how)
             raise MeasurementError(
                 how if said is None else f"{how}: {said[:160]}",
                 where=self._variant.name,
@@ -198,8 +222,22 @@ class ProcessArm:
             )
         answer = decode_json(line, Answer)
         if answer.error is not None:
+            if label is None and of_round is not None:
+                record_failure(of_round, self._place, answer.kind or "failed")
             raise MeasurementError(answer.error, where=self._variant.name, mend="mend that first")
         return answer.run
+
+    def _answer(self) -> bytes:
+        """Return the worker's next line; an empty one where it has ended without.
+
+        What it forked off has the pipe too and may outlive it, so that the pipe's end tells nothing.
+        """
+        news = select.poll()
+        news.register(self._answers, select.POLLIN)
+        while not news.poll(_LOOK_S * 1e3):
+            if self._child.poll() is not None and not news.poll(0):
+                return b""
+        return self._answers.readline()
 
     def _send(self, message: msgspec.Struct) -> None:
         self._orders.write(msgspec.json.encode(message) + b"\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import socket
 import subprocess
 import time
@@ -15,7 +16,9 @@ from carbonlens.domain.bench import Variant
 from carbonlens.domain.counting import counted
 from carbonlens.errors import MeasurementError
 from carbonlens.instrument.bench_work import Call, evaluated, function_of
-from carbonlens.instrument.execution import end
+from carbonlens.instrument.execution import end, not_started
+from carbonlens.ledger.location import LEDGER_VARIABLE
+from carbonlens.metering.lineage import VARIABLE
 
 SERVER_S: Final = 60.0
 """A server that a variant starts has to answer within this time, and so has each request."""
@@ -83,6 +86,8 @@ class UrlWork:
         self._variant = variant
         self._timeout_s = SERVER_S if timeout_s is None else timeout_s
         self._server: subprocess.Popen[bytes] | None = None
+        # It outlives the window that it is started in: what it tracks itself is no part of that.
+        self._outside = {name: os.environ.get(name) for name in (VARIABLE, LEDGER_VARIABLE)}
         self._body = None if variant.body is None else variant.body.encode()
         # No proxy: it would answer for a server of this machine that does not.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _SameServer())
@@ -104,7 +109,12 @@ class UrlWork:
             raise MeasurementError("is no address", where=address, mend="write http://127.0.0.1:8000/path")
         _require_silence(address)
         # A group of its own, so that a server that starts others is ended with all of them.
-        self._server = server = subprocess.Popen(list(self._variant.serve), process_group=0)
+        try:
+            self._server = server = subprocess.Popen(
+                list(self._variant.serve), env=self._environ(), process_group=0
+            )
+        except (OSError, ValueError) as error:
+            raise not_started(self._variant.serve[0], error) from error
         try:
             self._wait(server)
         except MeasurementError:
@@ -117,6 +127,11 @@ class UrlWork:
             self._ask(time.monotonic() + self._timeout_s)
 
         return call
+
+    def _environ(self) -> dict[str, str]:
+        """Return this process's environment, but for the run that it is in."""
+        apart = {name: value for name, value in os.environ.items() if name not in self._outside}
+        return apart | {name: value for name, value in self._outside.items() if value is not None}
 
     def _ask(self, deadline: float) -> None:
         """Make one request and read its answer to the end.

@@ -14,7 +14,8 @@ import signal
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import BinaryIO, Final, Literal
 
@@ -25,9 +26,12 @@ from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.run import Run
 from carbonlens.instrument import bench_result
 from carbonlens.instrument.bench_work import Call, FunctionWork, Loaded, calls, settled, told
+from carbonlens.instrument.interrupt import Terminated
 from carbonlens.instrument.window import Label, Place, measure
+from carbonlens.ledger.location import LEDGER_VARIABLE
 from carbonlens.metering.ending import SIGNAL_BASE
 from carbonlens.metering.recorder import Recorder
+from carbonlens.metering.wording import error_kind
 
 _END_S: Final = 2.0
 """Time that work in hand has to end by itself when the parent is gone."""
@@ -46,19 +50,25 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """What the worker is told first."""
+    """What the worker is told first.
+
+    Attributes:
+        unrecorded: Ledger of what the work tracks itself where it is not to be recorded.
+    """
 
     variant: Variant
     pace: Pace
     place: Place
     folder: str
+    unrecorded: str
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of an order: the record, or what went wrong."""
+    """What came of an order: the record, or what went wrong and what of that a record keeps."""
 
     run: Run | None = None
     error: str | None = None
+    kind: str | None = None
 
 
 def loaded(variant: Variant, timeout_s: float | None = None) -> Loaded:
@@ -83,20 +93,25 @@ class _Worker:
     def __init__(self, setting: Setting) -> None:
         self._pace = setting.pace
         self._place = setting.place
+        self._unrecorded = setting.unrecorded
         self._variant = setting.variant
+        self._window_s = setting.pace.window_s
         self._work: Loaded = loaded(setting.variant, setting.pace.timeout_s)
         self._call: Call | None = None
 
     def obey(self, order: Order) -> Answer:
         work = {"prepare": self._prepare, "check": self._check, "measure": self._measure}[order.do]
         try:
-            if order.label is None:
-                work(Recorder(), None)
-                return Answer()
-            settle = self._settle if order.do == "measure" else None
-            return Answer(run=measure(order.label, self._place, work, settle=settle).run)
-        except Exception as error:  # noqa: BLE001  # a variant is anybody's code; its parent tells the user
-            return Answer(error=told(error))
+            with _tracking_to(self._unrecorded if order.label is None else self._place.ledger):
+                if order.label is None:
+                    work(Recorder(), None)
+                    return Answer()
+                if order.do != "measure":
+                    return Answer(run=measure(order.label, self._place, work).run)
+                of_rounds = measure(order.label, self._place, work, settle=self._settle, size=self._lengthen)
+                return Answer(run=of_rounds.run)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # anybody's code; the parent tells the user
+            return Answer(error=told(error), kind=error_kind(error))
 
     def close(self) -> None:
         self._work.close()
@@ -118,12 +133,15 @@ class _Worker:
                 where = str(self._variant.evaluate)
                 bench_result.record({"quality": dict(found)}, recorder, where=where)
 
+    def _lengthen(self, seconds: float) -> None:
+        self._window_s = max(self._pace.window_s, seconds)
+
     def _settle(self, seconds: float, run: Run) -> None:  # noqa: ARG002  # commands need it
         calls(self._checked_call(), self._variant.units, seconds)
 
     def _measure(self, recorder: Recorder, run: Run | None) -> None:  # noqa: ARG002  # all orders are alike
         settled()
-        units, latencies = calls(self._checked_call(), self._variant.units, self._pace.window_s)
+        units, latencies = calls(self._checked_call(), self._variant.units, self._window_s)
         recorder.add_units(units)
         recorder.add_latencies(latencies)
         bench_result.require_units(recorder, where=self._variant.name)
@@ -132,6 +150,20 @@ class _Worker:
         if self._call is None:
             raise RuntimeError("an arm is checked before it is measured")
         return self._call
+
+
+@contextmanager
+def _tracking_to(ledger: str) -> Iterator[None]:
+    """Have what the work tracks itself within the block go to a ledger."""
+    before = os.environ.get(LEDGER_VARIABLE)
+    os.environ[LEDGER_VARIABLE] = ledger
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(LEDGER_VARIABLE, None)  # the work may have taken it away itself
+        else:
+            os.environ[LEDGER_VARIABLE] = before
 
 
 def serve(orders: BinaryIO, answers: BinaryIO) -> None:
@@ -177,7 +209,8 @@ def _end_in_order() -> None:
     def terminated(number: int, frame: FrameType | None) -> None:
         del frame
         if os.getpid() == mine:
-            raise SystemExit(SIGNAL_BASE + number)
+            # The window did not end, which is no failure of the work.
+            raise Terminated(number)
         # What a function forked off has no server to end.
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
@@ -189,8 +222,11 @@ def main() -> None:
     """Serve the two open files named on the command line."""
     _end_in_order()
     read, write = map(int, sys.argv[1:3])
-    with os.fdopen(read, "rb") as orders, os.fdopen(write, "wb") as answers:
-        serve(orders, answers)
+    try:
+        with os.fdopen(read, "rb") as orders, os.fdopen(write, "wb") as answers:
+            serve(orders, answers)
+    except Terminated as end:
+        sys.exit(SIGNAL_BASE + end.number)
 
 
 if __name__ == "__main__":

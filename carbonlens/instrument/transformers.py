@@ -21,6 +21,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import update_wrapper
 from inspect import signature
@@ -155,6 +156,7 @@ class GenerateWrapper:
             with patiently(self._lock):
                 if self._closed(call):
                     self._meter.raised()
+            self._told(call)
             raise
         finally:
             _inside.reset(entered)
@@ -195,11 +197,14 @@ class GenerateWrapper:
             return
         until_s = time.monotonic() + _MOMENT_S
         for call in tuple(self._open):
-            if call.has_written_all:
+            if call.has_written_all or call.is_closed:
                 call.is_counted.wait(max(until_s - time.monotonic(), 0))
         for call in tuple(self._open):
             try:
-                if self._count(call, *call.so_far()) and not call.has_written_all:
+                counted = self._count(call, *call.so_far())
+                # One whose own thread is about to count it still comes too late for this block.
+                went_on = not call.has_written_all if counted else not call.is_counted.is_set()
+                if went_on:
                     self._meter.went_on()
             except Exception as error:  # noqa: BLE001  # law 8: uncounted, and the block ends all the same
                 self._lost(call, error)
@@ -210,22 +215,27 @@ class GenerateWrapper:
             if not self._closed(call):
                 return False
             self._meter.add(counted)
-        call.is_counted.set()
         for finding in findings:
             self._meter.note(finding)
+        self._told(call)
         return True
 
     def _closed(self, call: _WatchedCall) -> bool:
-        if call not in self._open:
-            return False
-        self._open.remove(call)
-        return True
+        """Close a call, which stays in sight until it is counted; tell whether it was open."""
+        was_closed, call.is_closed = call.is_closed, True
+        return not was_closed
+
+    def _told(self, call: _WatchedCall) -> None:
+        """Let go of a call that is counted, and of whoever waits for that."""
+        with suppress(ValueError):
+            self._open.remove(call)
+        call.is_counted.set()
 
     def _lost(self, call: _WatchedCall, error: Exception) -> None:
         with patiently(self._lock):
             if self._closed(call):
                 self._uncounted(error)
-        call.is_counted.set()
+        self._told(call)
 
     def _uncounted(self, error: Exception) -> None:
         self._meter.add(Call())
@@ -243,6 +253,7 @@ class _WatchedCall:
         self._clock: _Clock | None = None
         if self._mode.streams:
             self._clock = self.arguments["streamer"] = _Clock(self.arguments.get("streamer"))
+        self.is_closed = False
         self.is_counted = threading.Event()
         self._start_ns = time.perf_counter_ns()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CalledProcessError
 
@@ -12,13 +13,14 @@ from carbonlens.domain.run import Run
 from carbonlens.domain.sources import Sources
 from carbonlens.domain.units import Role
 from carbonlens.errors import MeasurementError
+from carbonlens.metering import findings
 from carbonlens.metering.deposit import Deposit, deposit
 from carbonlens.metering.lineage import process_lineage
 from carbonlens.metering.recorder import Recorder
 from carbonlens.metering.records import new_run, one_line
 from carbonlens.metering.sensors.discovery import Watch, watch
 from carbonlens.metering.session import Session
-from carbonlens.metering.settling import settle_s
+from carbonlens.metering.settling import least_window_s, settle_s
 from carbonlens.metering.wording import error_kind
 
 Work = Callable[[Recorder, Run], None]
@@ -26,6 +28,10 @@ Work = Callable[[Recorder, Run], None]
 
 Settle = Callable[[float, Run], None]
 """Has the work go on for some seconds before its window, unmeasured; gets the record so far."""
+
+
+Size = Callable[[float], None]
+"""Gets the seconds that a window needs at least, for what its sensors are."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,19 +64,21 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
     tags: dict[str, str] = {}  # a frozen record's default is never mutated
 
 
-def measure(
+def measure(  # noqa: PLR0913  # optional and by name
     label: Label,
     place: Place,
     work: Work,
     *,
     of_children: bool = False,
     settle: Settle | None = None,
+    size: Size | None = None,
     seen: Watch | None = None,
 ) -> Deposit:
     """Measure a piece of work as one run.
 
     With ``settle`` the load is there already when the window begins, so that no reading
-    in it tells of what was before: the settled tail of the work is measured.
+    in it tells of what was before: the settled tail of the work is measured. What the work
+    tracks itself, here or in a process that it starts, is a part of the run.
 
     Args:
         label: What the record says.
@@ -79,6 +87,7 @@ def measure(
         of_children: The work is done by child processes, so that this one's own
             CPU time is none of it.
         settle: Does the same work for the time that the sensors need.
+        size: Told how long the work is to be repeated for the sensors' sake, before it begins.
         seen: What to look at; everything that can be by default.
 
     Raises:
@@ -91,11 +100,15 @@ def measure(
     session = Session(run, seen, Path(place.ledger), recorder=recorder)
     for note in seen.findings:
         session.note(note)
+    infos = [s.info for s in seen.sensors]
     try:
-        if settle is not None and (seconds := settle_s(s.info for s in seen.sensors)) > 0:
-            settle(seconds, run)
-        session.start()
-        work(recorder, run)
+        if size is not None:
+            size(least_window_s(infos))
+        with _around(session):
+            if settle is not None and (seconds := settle_s(infos)) > 0:
+                settle(seconds, run)
+            session.start()
+            work(recorder, run)
     except KeyboardInterrupt as error:
         # The user's own, and no fault of the work: it did not end, and comparisons leave it out.
         session.finish("recovered", error=error_kind(error))
@@ -104,6 +117,18 @@ def measure(
         session.finish("failed", error=_kept_of(error))
         raise
     return session.finish()
+
+
+@contextmanager
+def _around(session: Session) -> Iterator[None]:
+    """Have what the work tracks within the block be a part of the run, so that it counts once."""
+    lineage, run = process_lineage(), session.run
+    lineage.enter(run.run_id, run.parent_run_id)
+    try:
+        yield
+    finally:
+        if lineage.leave(run.run_id):
+            session.note(findings.overlapping_windows())
 
 
 def record_failure(label: Label, place: Place, what: str) -> None:

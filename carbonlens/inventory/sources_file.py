@@ -24,6 +24,7 @@ import msgspec
 from carbonlens.domain.decoding import convert
 from carbonlens.domain.sources import DatasheetDevice, ExternalMeter, ManagementController, Sources
 from carbonlens.errors import ConfigError
+from carbonlens.ledger.location import tables_of
 from carbonlens.ledger.regular_file import read_regular
 
 if TYPE_CHECKING:
@@ -67,8 +68,11 @@ def find(start: Path, environ: Mapping[str, str] | None = None) -> Declared:
     variables = os.environ if environ is None else environ
     if variables.get(VARIABLE):
         return load(_expanded(Path(variables[VARIABLE]), VARIABLE))
-    project = next((f for f in (d / "pyproject.toml" for d in (start, *start.parents)) if f.is_file()), None)
-    if project is not None:
+    # Looked for by texts: paths would be a part of what a run's start takes.
+    folders = (str(start), *map(str, start.parents))
+    found = next(filter(os.path.isfile, (os.path.join(d, "pyproject.toml") for d in folders)), None)  # noqa: PTH118  # see above
+    if found is not None:
+        project = Path(found)
         sources = _in_project(project)
         if sources is not None:
             return Declared(sources, project)
@@ -124,12 +128,10 @@ def _text(path: Path, data: bytes) -> str:
         raise ConfigError("is not UTF-8 text", where=str(path), mend="save it as UTF-8") from error
 
 
-def _parsed(path: Path, text: str) -> dict[str, Any]:
-    import tomllib  # 2 ms that a run without a sources file is spared
-
+def _parsed(path: Path, text: str) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return tables_of(text)
+    except ValueError as error:  # as TOMLDecodeError is
         raise ConfigError(f"is not valid TOML: {error}", where=str(path), mend="mend that line") from error
     except RecursionError as error:
         raise ConfigError("is nested too deeply", where=str(path), mend="write plain tables") from error

@@ -54,6 +54,13 @@ def a_date(value: str) -> str | None:
     return None if day is not None and FIRST_YEAR <= day.year <= LAST_YEAR else mend
 
 
+def a_first_of_month(value: str) -> str | None:
+    """Accept the first day of a month: figures are taken by whole months of use."""
+    if a_date(value) is None and value.endswith("-01"):
+        return None
+    return "write the first day of a month: 2026-01-01; figures are taken by months of use"
+
+
 def a_month(value: str) -> str | None:
     """Accept a month."""
     found = _MONTH.fullmatch(value)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from carbonlens.errors import ConfigError, UsageError
 
@@ -24,6 +25,9 @@ _REMOTE: Final = frozenset(
     b"fuse.sshfs fuse.ceph fuse.beegfs quobyte fuse.quobyte fuse.juicefs".split()
 )
 """File systems whose files lie on other machines, as the kernel and FUSE name them."""
+
+_SECTION: Final = "carbonlens"
+"""What a project's file holds that says something of the ledger."""
 
 _OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 
@@ -124,11 +128,11 @@ def from_pyproject(here: Path, key: str) -> Path | None:
         file = folder / "pyproject.toml"
         if not file.is_file():
             continue
-        import tomllib
-
         try:
-            tables = tomllib.loads(file.read_text("utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+            text = file.read_text("utf-8")
+            # One that does not speak of carbonlens is not parsed for nothing: that takes milliseconds.
+            tables = tables_of(text) if _SECTION in text else {}
+        except (OSError, ValueError, RecursionError):
             # Somebody's broken or private file must not stop a measurement.
             return None
         tool = tables.get("tool", {})
@@ -149,6 +153,21 @@ def from_pyproject(here: Path, key: str) -> Path | None:
             )
         return Path(value) if is_address(value) else folder / expanded(Path(value), str(file))
     return None
+
+
+@lru_cache(maxsize=4)
+def tables_of(text: str) -> Mapping[str, Any]:
+    """Return the tables of a TOML text, to be read only: parsed once while the text is the same.
+
+    Every run of a process asks for what the same files say.
+
+    Raises:
+        tomllib.TOMLDecodeError: If it is none.
+        RecursionError: If it is nested too deeply.
+    """
+    import tomllib  # 2 ms that a run without such a file is spared
+
+    return tomllib.loads(text)
 
 
 def state_dir(environ: Mapping[str, str] | None = None) -> Path:
@@ -224,8 +243,9 @@ def _is_remote(folder: Path, mounts: Path) -> bool:
 
 
 def _usable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        return False
+    if not os.path.isdir(folder):  # noqa: PTH112  # a run's start asks for it twice, and it is there
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError:
+            return False
     return os.access(folder, os.W_OK | os.X_OK)

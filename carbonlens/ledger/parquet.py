@@ -35,9 +35,9 @@ def write(file: Path, columns: Mapping[str, str], rows: Iterable[object]) -> Non
         UnwritableError: If DuckDB cannot write the file.
         OSError: If the folder cannot be written.
     """
-    with _whole(file) as (connection, folder):
+    with whole(file) as (connection, folder):
         source = rows_source(folder / ROWS, columns, rows)
-        connection.execute(_copy(f"SELECT * FROM {source}", folder))  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+        connection.execute(copied(f"SELECT * FROM {source}", folder))  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
 
 
 def merge(files: Sequence[Path], file: Path, *, order: Sequence[str]) -> None:
@@ -50,17 +50,26 @@ def merge(files: Sequence[Path], file: Path, *, order: Sequence[str]) -> None:
     """
     listed = ", ".join(quoted(f) for f in files)
     query = f"SELECT * FROM read_parquet([{listed}]) ORDER BY {', '.join(order)}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
-    with _whole(file) as (connection, folder):
-        connection.execute(_copy(query, folder))
+    with whole(file) as (connection, folder):
+        connection.execute(copied(query, folder))
 
 
-def _copy(query: str, folder: Path) -> str:
-    return f"COPY ({query}) TO {quoted(folder / NEW)} (FORMAT parquet, COMPRESSION zstd)"
+def copied(query: str, folder: Path, *options: str) -> str:
+    """Return the SQL that writes what a query gives to the file of a folder that ``whole`` lends."""
+    said = ", ".join(("FORMAT parquet", "COMPRESSION zstd", *options))
+    return f"COPY ({query}) TO {quoted(folder / NEW)} ({said})"
 
 
 @contextmanager
-def _whole(file: Path) -> Iterator[tuple[DuckDBPyConnection, Path]]:
-    """Lend a DuckDB and a folder; what is written there under ``NEW`` then becomes the file."""
+def whole(file: Path) -> Iterator[tuple[DuckDBPyConnection, Path]]:
+    """Lend a DuckDB and a folder; what is written there under ``NEW`` then becomes the file.
+
+    Raises:
+        MissingExtraError: If DuckDB is not installed.
+        UnwritableError: If DuckDB cannot write there.
+        RecordError: If a value does not fit its column.
+        OSError: If the folder cannot be written.
+    """
     connection = connect()
     import duckdb
 

@@ -9,7 +9,7 @@ different boundaries, and of different currencies, are never added.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from carbonlens.errors import SelectionError
@@ -80,6 +80,24 @@ def tag(name: str) -> Expr:
         nw.col("tags").str.replace_all(f"(?s)^.*{re.escape(start)}", "").str.replace_all("(?s)\x1f.*$", "")
     )
     return nw.when(nw.col("tags").str.contains(start, literal=True)).then(value)
+
+
+def matching(parts: Frame, labels: Mapping[str, str]) -> Frame:
+    """Return the parts of runs that have these values; a name that is no label is that of a tag.
+
+    Args:
+        parts: Of the view, or of ``roots``.
+        labels: Value by name; a run has one as its label, or as its tag of that name.
+    """
+    import narwhals as nw
+
+    for name, value in labels.items():
+        found = tag(name) == schema.escaped(value)
+        if name in LABELS:
+            # A comparison with nothing is nothing, not false: the other one must stand alone.
+            found = found.fill_null(value=False) | (nw.col(name) == value).fill_null(value=False)
+        parts = parts.filter(found)
+    return parts
 
 
 def rated(parts: Frame, given: Sequence[Rates]) -> Frame:

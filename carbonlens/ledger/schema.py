@@ -188,7 +188,7 @@ def rows(stored: Stored, *, counts: bool = True, is_first: bool = True, version:
     """
     run = stored.run
     _check_range(run)
-    labels = _labels(run) | {"record_sha256": stored.sha256, "row_schema": version, "counts": counts}
+    on_all = labels(run) | {"record_sha256": stored.sha256, "row_schema": version, "counts": counts}
     parts = [part for reading in run.energy for part in _reading_parts(run, reading, version)]
     if not parts:
         parts = [{"state": "unknown", "hour_utc": hour} for hour, _ in hours_unknown(run, None, version)]
@@ -199,8 +199,8 @@ def rows(stored: Stored, *, counts: bool = True, is_first: bool = True, version:
     for place, part in enumerate(parts):
         is_top = is_first and place == 0
         of_run = whole if is_top else {}
-        place_of = {"part": place, "is_first": is_top, "month_utc": _month_number(part["hour_utc"])}
-        made.append(convert({**labels, **of_run, **part, **place_of}, Row))
+        place_of = {"part": place, "is_first": is_top, "month_utc": month_number(part["hour_utc"])}
+        made.append(convert({**on_all, **of_run, **part, **place_of}, Row))
     return made
 
 
@@ -258,7 +258,7 @@ def _reading_parts(run: Run, reading: Reading, version: int) -> Iterator[dict[st
     shares = shares_of(weights)
     energies = spread(reading.energy_j, weights)
     for (hour, _), energy, share in zip(weights, energies, shares, strict=True):
-        random = None if wide else _sigma(reading.u_random_j * math.sqrt(share))
+        random = None if wide else to_micro(reading.u_random_j * math.sqrt(share))
         part: dict[str, object] = {**what, "hour_utc": hour, "energy_j": energy, "u_random_j": random}
         yield part | _pairs([of_kind[0] for of_kind in sources.values()], share)
     for more in (source for of_kind in sources.values() for source in of_kind[1:]):
@@ -279,7 +279,7 @@ def _pairs(sources: Iterable[tuple[str, float]], share: float) -> dict[str, obje
     columns: dict[str, object] = {}
     for name, u in sources:
         kind = kind_of(name)
-        columns |= {f"{kind}_source_id": name, f"u_{kind}_j": _sigma(u * share)}
+        columns |= {f"{kind}_source_id": name, f"u_{kind}_j": to_micro(u * share)}
     return columns
 
 
@@ -293,7 +293,8 @@ def _units(run: Run, version: int) -> list[Decimal]:
     return spread(run.units, hours(run, component, version))
 
 
-def _labels(run: Run) -> dict[str, object]:
+def labels(run: Run) -> dict[str, object]:
+    """Return what stands on every row of a run."""
     return {
         "run_id": run.run_id,
         "study": run.study,
@@ -320,7 +321,7 @@ def _labels(run: Run) -> dict[str, object]:
 def _whole(run: Run) -> dict[str, object]:
     return {
         "run_state": _run_state(run),
-        "duration_s": None if run.duration_s is None else _sigma(run.duration_s),
+        "duration_s": None if run.duration_s is None else to_micro(run.duration_s),
         "emissions_reported_kg": run.emissions_reported_kg,
         "cost_amount": None if run.cost is None else run.cost.amount,
         "cost_currency": None if run.cost is None else run.cost.currency,
@@ -335,14 +336,16 @@ def _run_state(run: Run) -> str:
     return "known" if complete else "unbounded"
 
 
-def _month_number(hour: object) -> int | None:
+def month_number(hour: object) -> int | None:
+    """Return the UTC month of an hour, such as 202611; ``None`` where no calendar has it."""
     if not isinstance(hour, int):
         return None
     month = month_of(hour * US_PER_HOUR)
     return None if month == UNDATED else int(month)
 
 
-def _sigma(value: float) -> Decimal:
+def to_micro(value: float) -> Decimal:
+    """Return a float as its column has it."""
     return Decimal(repr(value)).quantize(_MICRO)
 
 

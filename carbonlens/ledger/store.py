@@ -25,6 +25,7 @@ from carbonlens.ledger.naming import by_address
 from carbonlens.ledger.records import refuse_misfits
 
 if TYPE_CHECKING:
+    from carbonlens.domain.alike import Alike
     from carbonlens.ledger.activity import Kind, Row
     from carbonlens.ledger.calendar import Calendar
     from carbonlens.ledger.frames import View
@@ -149,31 +150,30 @@ class Ledger:
             raise unwritable(file, error) from error
         return file
 
-    def add_batch(self, runs: Sequence[Run], *, source_sha256: str, importer: str) -> Path:
+    def add_batch(
+        self, runs: Sequence[Run], alike: Sequence[Alike] = (), *, source_sha256: str, importer: str
+    ) -> Path:
         """Store the records of one imported source as one Parquet batch.
 
         Args:
             runs: Records of the source.
+            alike: Further ones as columns; each has an id that no other has.
             source_sha256: Hash of the source's content, the batch's identity.
             importer: Name and version of the importer, part of the identity.
 
         Raises:
-            MissingExtraError: If DuckDB is not installed.
-            RecordError: If no column holds a figure of one.
-            UnwritableError: If the ledger cannot be written.
+            MissingExtraError: If DuckDB or, for columns, pandas is not installed.
+            RecordError, UnwritableError: If no column holds a figure, or the ledger cannot be written.
         """
-        from carbonlens.ledger import batches
-
         refuse_misfits(runs)
-
         file = self.batch_file(source_sha256, importer)
         if file.exists():
             return file
+        from carbonlens.ledger import batches
+
         try:
             self._make()
-            file.parent.mkdir(parents=True, exist_ok=True)
-            batches.write(file, runs)
-            sync_folder(file.parent)
+            batches.write(file, runs, alike)
         except OSError as error:
             raise unwritable(file, error) from error
         return file

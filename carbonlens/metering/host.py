@@ -21,6 +21,9 @@ _SHORT_LENGTH = 16
 _MOST_ANCESTORS = 16
 """Shells, launchers and pools stand between a worker and a window; more than a few are none of ours."""
 
+_MOST_BYTES = 4096
+"""More than 52 numbers and a name of 15 characters take (proc(5))."""
+
 PARENT_FIELD = 1
 """Place of the parent's id among ``stat_fields``: field 4 of proc(5)."""
 
@@ -145,7 +148,11 @@ def stat_fields(pid: int, proc: Path = _PROC) -> list[bytes] | None:
         ``None`` when there is no such process.
     """
     try:
-        stat = (proc / str(pid) / "stat").read_bytes()
+        handle = os.open(f"{proc}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            stat = os.read(handle, _MOST_BYTES)
+        finally:
+            os.close(handle)
     except OSError:
         return None
     # The name stands in parentheses and may hold spaces and parentheses itself.

@@ -68,26 +68,26 @@ def this_job(environ: Mapping[str, str] | None = None) -> Job:
     """
     env = _Told(os.environ if environ is None else environ)
     variable, rank, ranks, on_node = _place(env)
-    job_id, is_of_node = _stated(env), False
+    job_id, is_of_node = _stated(env.environ), False
     if job_id is None and rank is not None and (ranks or 0) > 1:
-        job_id = _of_agent(env) or launched_by(_launcher(f"{variable}={rank}".encode()))
+        job_id = _of_agent(env.environ) or launched_by(_launcher(f"{variable}={rank}".encode()))
         is_of_node = job_id is None or ranks != on_node
     attempt = _attempt(env)
     impossible = tuple(dict.fromkeys(env.impossible))
     return Job(job_id=job_id, attempt=attempt, rank=rank, is_of_node=is_of_node, impossible=impossible)
 
 
-class _Told(dict[str, str]):
-    """An environment that notes which of its numbers cannot be."""
+class _Told:
+    """An environment, and which of its numbers cannot be."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        """Copy it."""
-        super().__init__(environ)
+        """Keep it; to copy it all would be a part of what a run's start takes."""
+        self.environ = environ
         self.impossible: list[str] = []
 
     def count(self, name: str, most: int = _MOST_COUNT) -> int | None:
         """Return a whole number, 0 or more; ``None`` where it is not stated or cannot be."""
-        text = self.get(name)
+        text = self.environ.get(name)
         if not text:
             return None
         number = int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
@@ -159,7 +159,7 @@ def launched_by(pid: int) -> str | None:
 def _place(env: _Told) -> tuple[str, int | None, int | None, int | None]:
     """Return the rank's variable, the rank, the ranks in all, and those on this node, as far as told."""
     for rank, ranks, on_node in _RANKS:
-        if ranks in env:
+        if ranks in env.environ:
             in_all = env.count(ranks)
             most = _MOST_COUNT if in_all is None else in_all - 1
             return rank, env.count(rank, most), in_all, env.count(on_node)

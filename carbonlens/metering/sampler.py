@@ -6,6 +6,7 @@ be sampled, later less often. The edges of a window are read by the caller itsel
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -64,15 +65,20 @@ class Sampler:
         self._entries: dict[int, _Entry] = {}
         self._thread: threading.Thread | None = None
         self._added = threading.Event()
+        self._wakes_s = 0.0
+        """When the thread looks next by itself, or a time that has passed while it does."""
 
     def add(self, session: Sampled) -> None:
         """Look at a session from now on."""
         with self._lock:
-            self._entries[id(session)] = _Entry(session, time.monotonic())
+            entry = self._entries[id(session)] = _Entry(session, time.monotonic())
             if self._thread is None or not self._thread.is_alive():
                 self._thread = start_beside(self._loop, "carbonlens-sampler")
-        # One that slept on would leave the start of the window without power readings.
-        self._added.set()
+            sleeps_on = self._wakes_s > entry.due
+        # One that slept on would leave the start of the window without power readings. Where it
+        # comes in time it is let alone: woken, it works while the user's work begins.
+        if sleeps_on:
+            self._added.set()
 
     def remove(self, session: Sampled) -> None:
         """Look at a session no more; one look may still be under way."""
@@ -103,10 +109,17 @@ class Sampler:
                 if entry.sync_due <= now:
                     entry.sync_due = now + SYNC_S
                     _alone(entry.session.sync)
-            soonest = min([entry.due for entry in entries], default=now + _LONGEST_WAIT_S)
-            wait_s = min(max(soonest - time.monotonic(), _SHORTEST_WAIT_S), _LONGEST_WAIT_S)
-            if self._added.wait(wait_s):
+            if self._added.wait(self._rest_s()):
                 self._added.clear()
+
+    def _rest_s(self) -> float:
+        """Return how long to wait for the next look; a session that is added from now on may cut it short."""
+        with self._lock:
+            now = time.monotonic()
+            dues = [entry.due for entry in self._entries.values()]
+            wait_s = min(max(min(dues, default=math.inf) - now, _SHORTEST_WAIT_S), _LONGEST_WAIT_S)
+            self._wakes_s = now + wait_s
+            return wait_s
 
     @staticmethod
     def _next(entry: _Entry, now: float) -> float:

@@ -16,6 +16,7 @@ from carbonlens.domain.run import Conditions, Run
 from carbonlens.domain.units import US_PER_S, RunStatus
 from carbonlens.ledger.location import local_state_dir
 from carbonlens.metering import findings
+from carbonlens.metering.clocks import wall_us
 from carbonlens.metering.deposit import UNENCODABLE, Deposit, deposit, deposit_outcomes
 from carbonlens.metering.devices.conditions import Fared, Surroundings
 from carbonlens.metering.ending import process_ending
@@ -126,8 +127,7 @@ class Session:
     def _starts_at(self, monotonic_ns: int) -> None:
         """Say by the wall clock when the window began: before its first look was written down."""
         if self.run.start_us is not None:
-            start_ns = time.time_ns() - (time.monotonic_ns() - monotonic_ns)
-            self.run = msgspec.structs.replace(self.run, start_us=start_ns // 1000)
+            self.run = msgspec.structs.replace(self.run, start_us=wall_us(monotonic_ns))
 
     def sample(self) -> None:
         """Look at the sensors between the edges; called by the sampler."""

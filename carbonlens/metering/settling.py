@@ -17,6 +17,10 @@ LONGEST_S: Final = 3.0
 """Nobody waits longer for a slow meter; what its lag leaves stands in the interval."""
 
 
+_LEAST_PERIODS: Final = 2
+"""A window of as many has a whole update period in it wherever it begins; of a shorter one CL127 tells."""
+
+
 def settle_s(infos: Iterable[SensorInfo]) -> float:
     """Return the seconds after which every sensor's readings tell of a steady load alone.
 
@@ -29,3 +33,12 @@ def settle_s(infos: Iterable[SensorInfo]) -> float:
         if i.kind != "use"
     )
     return min(max(each, default=0.0), LONGEST_S)
+
+
+def least_window_s(infos: Iterable[SensorInfo]) -> float:
+    """Return the seconds that a window of repeated work has to last to be longer than every update period.
+
+    Args:
+        infos: The sensors of a window.
+    """
+    return _LEAST_PERIODS * max((i.update_period_s for i in infos if i.kind != "use"), default=0.0)

@@ -12,7 +12,8 @@ import msgspec
 
 from carbonlens.render.environment import need, template_file
 from carbonlens.reporting.charts import Spec, drift_spec, forest_spec, waterfall_spec
-from carbonlens.reporting.content import Drift, Forest, ReportView, Waterfall
+from carbonlens.reporting.content import Drift, Forest, ReportView, Tornado, Waterfall
+from carbonlens.reporting.tornado_chart import tornado_spec
 
 _VEGA_LITE = "6.4"
 
@@ -39,6 +40,9 @@ def draw(view: ReportView, *, sections: tuple[str, ...], narrow: bool) -> dict[s
     if "business-case" in sections:
         waterfall = view.business_case.waterfall
         charts["waterfall"] = _both("waterfall", waterfall_spec, waterfall, narrow=narrow)
+        money = view.business_case.investment
+        if money is not None:
+            charts["tornado"] = _both("tornado", tornado_spec, money.tornado, narrow=narrow)
     if "engineering" in sections:
         forest, drift = view.engineering.forest, view.engineering.drift
         charts["forest"] = _both("forest", forest_spec, forest, narrow=narrow)
@@ -47,7 +51,7 @@ def draw(view: ReportView, *, sections: tuple[str, ...], narrow: bool) -> dict[s
 
 
 def _both(
-    name: str, spec: Callable[..., Spec], chart: Waterfall | Forest | Drift | None, *, narrow: bool
+    name: str, spec: Callable[..., Spec], chart: Waterfall | Forest | Drift | Tornado | None, *, narrow: bool
 ) -> Drawing | None:
     if chart is None:
         return None

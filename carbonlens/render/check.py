@@ -12,10 +12,10 @@ import re
 from html.parser import HTMLParser
 
 from carbonlens.errors import VerificationError
-from carbonlens.reporting.content import Aspect, ReportView
+from carbonlens.reporting.content import Aspect, ReportView, TornadoEnd
 
 _VOID = frozenset({"meta", "br", "link", "img", "hr", "input", "wbr", "col"})
-_UNREAD = frozenset({"style", "head"})
+_UNREAD = frozenset({"style", "head", "script"})
 _NUMBER = re.compile(r"[0-9]")
 _TOLERANCE = 1e-9
 
@@ -133,6 +133,23 @@ def _check_charts(view: ReportView) -> None:
     forest = view.engineering.forest
     for mean in forest.means if forest else ():
         _check_drawn(view, mean.figure_id, mean.change, mean.text)
+    money = view.business_case.investment
+    tornado = None if money is None else money.tornado
+    for row in tornado.rows if tornado else ():
+        for end in (row.low, row.high):
+            _check_end(view, end, tornado.factor if tornado else 1.0)
+
+
+def _check_end(view: ReportView, end: TornadoEnd, factor: float) -> None:
+    """Hold an end of a bar against its figure."""
+    figure = view.figures.get(end.figure_id)
+    value = figure.figure.estimate.value if figure else None
+    if figure is None or value is None:
+        raise _refusal("drawn, but not among the report's figures", end.figure_id)
+    if not math.isclose(end.value, value * factor, rel_tol=1e-6, abs_tol=_TOLERANCE):
+        raise _refusal(f"the chart draws {end.value}, the figure is {value * factor}", end.figure_id)
+    if end.text != figure.text:
+        raise _refusal(f"the chart's label {end.text!r} is not that of its figure", end.figure_id)
 
 
 def _check_drawn(view: ReportView, figure_id: str, percent: float, text: str) -> None:
@@ -149,6 +166,9 @@ def _chart_labels(view: ReportView, page: str) -> list[tuple[str, str]]:
     waterfall, forest = view.business_case.waterfall, view.engineering.forest
     if waterfall and 'id="business-case"' in page:
         labels.extend(("waterfall", bar.text) for bar in waterfall.bars)
+    money = view.business_case.investment
+    if money is not None and money.tornado is not None and 'id="business-case"' in page:
+        labels.extend(("tornado", row.text) for row in money.tornado.rows)
     if forest and 'id="engineering"' in page:
         labels.extend(("forest", mean.label) for mean in forest.means)
     return labels

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from carbonlens._version import __version__
+from carbonlens.domain.evidence import MadeWith
 from carbonlens.errors import MissingExtraError, MissingLibraryError
 
 if TYPE_CHECKING:
@@ -22,6 +25,16 @@ ROOTS = (_PACKAGE / "_report_templates", _PACKAGE.parent / "report_templates")
 
 _LIBRARIES = ("libpango-1.0.so.0", "libpangoft2-1.0.so.0")
 """What WeasyPrint loads at its import; the subset library it can do without."""
+
+_NEEDED = {
+    "html": ("jinja2", "vl_convert"),
+    "pdf": ("jinja2", "vl_convert", "weasyprint"),
+    "xlsx": ("xlsxwriter",),
+}
+"""Modules by format."""
+
+_DRAWING = ("Jinja2", "vl-convert-python", "weasyprint", "pydyf", "xlsxwriter")
+"""Packages that a report's bytes depend on."""
 
 
 def need(module: str) -> ModuleType:
@@ -43,14 +56,15 @@ def ensure_renderable(formats: Sequence[str]) -> None:
     """Check that the packages of the ``report`` extra are there, without loading them.
 
     Args:
-        formats: What is to be made; only ``pdf`` needs WeasyPrint.
+        formats: What is to be made; Markdown and JSON need nothing.
 
     Raises:
         MissingExtraError: If one is not installed.
         MissingLibraryError: If WeasyPrint's system libraries are not installed.
     """
     pdf = "pdf" in formats
-    for module in ("jinja2", "vl_convert", *(["weasyprint"] if pdf else [])):
+    needed = dict.fromkeys(module for f in formats for module in _NEEDED.get(f, ()))
+    for module in needed:
         if find_spec(module) is None:
             raise MissingExtraError("report", module)
     for library in _LIBRARIES if pdf and sys.platform == "linux" else ():
@@ -96,3 +110,32 @@ def template_environment() -> Environment:
         keep_trailing_newline=True,
     )
     return environment
+
+
+def made_with() -> MadeWith:
+    """Return the versions that the bytes of a report depend on."""
+    return MadeWith(
+        carbonlens=__version__,
+        libraries={name: version for name in _DRAWING if (version := _version(name)) is not None},
+        templates_sha256=_sha256(("*.j2", "*.css")),
+        fonts_sha256=_sha256(("*.ttf", "*.woff2")),
+    )
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _sha256(patterns: Sequence[str]) -> str:
+    """Return a hash over names and contents of our template files of these kinds."""
+    root = next(r for r in ROOTS if r.is_dir())
+    found = sorted(f for pattern in patterns for f in root.rglob(pattern))
+    digest = hashlib.sha256()
+    for file in found:
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(root).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from carbonlens._version import __version__
+from carbonlens.render.attachments import DATA_ID, DATA_TYPE, as_data_block
 from carbonlens.render.charts import Drawing, draw
 from carbonlens.render.check import check_page
 from carbonlens.render.environment import need, template_environment, template_file
@@ -17,19 +18,21 @@ Medium = Literal["screen", "paper"]
 _WEIGHTS = ((400, "Inter-Regular"), (600, "Inter-SemiBold"))
 
 
-def render_html(view: ReportView, sections: Sequence[str] = SECTIONS) -> str:
-    """Return the report as one HTML file without scripts and without links.
+def render_html(view: ReportView, sections: Sequence[str] = SECTIONS, *, data: bytes | None = None) -> str:
+    """Return the report as one HTML file without scripts that run and without links.
 
     Args:
         view: The report.
         sections: Which sections, of ``business-case`` and ``engineering``.
+        data: What the page carries to be verified by: the report as JSON.
 
     Raises:
         MissingExtraError: If the ``report`` extra is not installed.
         VerificationError: If a printed number is not that of its figure.
     """
     chosen = tuple(s for s in SECTIONS if s in sections)
-    return compose(view, chosen, medium="screen", charts=draw(view, sections=chosen, narrow=True))
+    charts = draw(view, sections=chosen, narrow=True)
+    return compose(view, chosen, medium="screen", charts=charts, data=data)
 
 
 def compose(
@@ -39,6 +42,7 @@ def compose(
     medium: Medium,
     charts: dict[str, Drawing | None],
     density: str = "",
+    data: bytes | None = None,
 ) -> str:
     """Return the page for a medium, after the self-check.
 
@@ -48,6 +52,7 @@ def compose(
         medium: Screen or paper; decides the font format.
         charts: The drawings.
         density: ``dense`` sets the text tighter.
+        data: What a page on screen carries to be verified by.
 
     Raises:
         VerificationError: If a printed number is not that of its figure.
@@ -66,6 +71,9 @@ def compose(
             report_css=markup(template_file("report.css").read_text(encoding="utf-8")),
             print_css=markup(template_file("print.css").read_text(encoding="utf-8")),
             generator=f"carbonlens {__version__}",
+            data=None if data is None else markup(as_data_block(data)),
+            data_id=DATA_ID,
+            data_type=DATA_TYPE,
         )
     )
     check_page(page, view)

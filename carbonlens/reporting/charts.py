@@ -32,11 +32,11 @@ NARROW: Final = 330
 _FILL: Final = {"baseline": GREY, "accepted": GREEN, "final": BLUE}
 _OUTLINE: Final = {"rejected": VERMILION, "undetermined": GREY}
 _VERDICT: Final = {"better": GREEN, "worse": VERMILION, "same": GREY, "inconclusive": GREY}
-_ROW: Final = 26
+ROW_HEIGHT: Final = 26
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 
 
-def _theme(spec: Spec, width: int) -> Spec:
+def theme(spec: Spec, width: int) -> Spec:
     """Return the specification with size and theme."""
     return {
         "$schema": _SCHEMA,
@@ -58,13 +58,13 @@ def _theme(spec: Spec, width: int) -> Spec:
     }  # fmt: skip
 
 
-def _rows(names: list[str]) -> tuple[list[str], Spec]:
+def row_axis(names: list[str]) -> tuple[list[str], Spec]:
     """Return the row keys and the axis; names may repeat, so that rows are told apart by number."""
     keys = [f"{number:02d}" for number in range(len(names))]
     return keys, {"field": "row", "type": "ordinal", "scale": {"domain": keys}, "axis": None}
 
 
-def _names_layer(names: list[str], keys: list[str], y: Spec, wide: bool) -> Spec:
+def names_layer(names: list[str], keys: list[str], y: Spec, wide: bool) -> Spec:
     """Return the text marks that name the rows: left of the plot, or above each mark."""
     data = [
         {"row": key, "name": name if wide else clip(name, 34)} for key, name in zip(keys, names, strict=True)
@@ -93,7 +93,7 @@ def waterfall_spec(chart: Waterfall, *, wide: bool = True) -> Spec:
         wide: For paper and screens; else for phones.
     """
     names = [b.name for b in chart.bars]
-    keys, y = _rows(names)
+    keys, y = row_axis(names)
     ends = [e for b in chart.bars for e in (b.start, b.end, b.low, b.high) if e is not None]
     x: Spec = {
         "field": "start", "type": "quantitative",
@@ -108,10 +108,10 @@ def waterfall_spec(chart: Waterfall, *, wide: bool = True) -> Spec:
         _connectors(drawn, x, y, keys),
         _whiskers(drawn, x, y),
         _values(values, x, y),
-        _names_layer(names, keys, y, wide),
+        names_layer(names, keys, y, wide),
     ]
-    step = _ROW if wide else 42
-    return _theme({"height": step * len(keys), "layer": layers}, _plot_width(wide))
+    step = ROW_HEIGHT if wide else 42
+    return theme({"height": step * len(keys), "layer": layers}, _plot_width(wide))
 
 
 def _bar_row(key: str, bar: Bar) -> Spec:
@@ -182,7 +182,7 @@ def forest_spec(chart: Forest, *, wide: bool = True) -> Spec:
         wide: For paper and screens; else for phones.
     """
     names = [m.name for m in chart.means]
-    keys, y = _rows(names)
+    keys, y = row_axis(names)
     # The values stand in a column of their own, to the right of all intervals.
     width = HALF - 350 if wide else NARROW - 160
     ends = [e for m in chart.means for e in (m.low, m.high)]
@@ -202,10 +202,10 @@ def forest_spec(chart: Forest, *, wide: bool = True) -> Spec:
         *_no_change(chart.margin, x),
         _whiskers(values, x, y),
         *_changes(values, x, y, width),
-        _names_layer(names, keys, y, wide),
+        names_layer(names, keys, y, wide),
     ]
-    step = _ROW if wide else 42
-    return _theme({"height": step * len(keys), "layer": layers}, width)
+    step = ROW_HEIGHT if wide else 42
+    return theme({"height": step * len(keys), "layer": layers}, width)
 
 
 def _no_change(margin: float, x: Spec) -> list[Spec]:
@@ -258,7 +258,7 @@ def drift_spec(chart: Drift, *, wide: bool = True) -> Spec:
         _panel(trace, width=width, reach=reach, first=number % columns == 0)
         for number, trace in enumerate(chart.traces)
     ]
-    themed = _theme({"concat": panels, "columns": columns, "spacing": 14}, width)
+    themed = theme({"concat": panels, "columns": columns, "spacing": 14}, width)
     del themed["width"]
     return themed
 

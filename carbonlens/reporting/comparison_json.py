@@ -69,7 +69,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
             "gates": [_gate(g) for g in c.total_gates],
             "decision": c.total_decision,
         },
-        "interaction_j": _estimate(c.interaction_j),
+        "interaction_j": estimate_json(c.interaction_j),
         "effort": {
             "baseline": _amounts(c.baseline_effort),
             "accepted": _amounts(c.accepted_effort),
@@ -92,7 +92,7 @@ def _step(step: StepResult, comparison: Comparison) -> dict[str, Any]:
         "on": list(step.on) if step.on_known else None,
         "measured_on": step.measured_on,
         "status": step.status,
-        "energy_per_unit_j": None if step.metrics is None else _estimate(step.metrics.energy_per_unit_j),
+        "energy_per_unit_j": None if step.metrics is None else estimate_json(step.metrics.energy_per_unit_j),
         "vs_previous": _effect(step.vs_previous),
         "vs_baseline": _effect(step.vs_baseline),
         "savings": _amounts(step.savings),
@@ -125,8 +125,8 @@ def _attribution(step: StepResult, comparison: Comparison) -> dict[str, Any]:
     return {
         **parts,
         "order_range_j": None if found is None else {"low": found.low_j, "high": found.high_j},
-        "leave_one_in_j": None if alone is None else _estimate(alone.energy_j),
-        "leave_one_out_j": None if step.leave_one_out is None else _estimate(step.leave_one_out.energy_j),
+        "leave_one_in_j": None if alone is None else estimate_json(alone.energy_j),
+        "leave_one_out_j": None if step.leave_one_out is None else estimate_json(step.leave_one_out.energy_j),
     }
 
 
@@ -141,7 +141,7 @@ def _effect(effect: Effect | None) -> dict[str, Any] | None:
         return None
     return {
         "reference": effect.reference,
-        "ratio": _estimate(effect.ratio),
+        "ratio": estimate_json(effect.ratio),
         "p_value": effect.p_value,
         "p_holm": effect.p_holm,
         "verdict": effect.verdict,
@@ -156,12 +156,12 @@ def _effect(effect: Effect | None) -> dict[str, Any] | None:
 
 def _amounts(amounts: Amounts | None) -> dict[str, Any]:
     """Return all measures, null where there is nothing: always an object."""
-    return {name: None if amounts is None else _estimate(getattr(amounts, name)) for name in _AMOUNTS}
+    return {name: None if amounts is None else estimate_json(getattr(amounts, name)) for name in _AMOUNTS}
 
 
 def _parts(prefix: str, amounts: Amounts | None) -> dict[str, Any]:
     return {
-        f"{prefix}_{suffix}": None if amounts is None else _estimate(getattr(amounts, name))
+        f"{prefix}_{suffix}": None if amounts is None else estimate_json(getattr(amounts, name))
         for suffix, name in _PARTS.items()
     }
 
@@ -172,7 +172,7 @@ def _gate(gate: GateResult) -> dict[str, Any]:
         "outcome": gate.outcome,
         "metric": gate.metric,
         "kind": gate.kind,
-        "observed": _estimate(gate.observed),
+        "observed": estimate_json(gate.observed),
         "limit": gate.limit,
         "reason": gate.reason,
         "p_mcnemar": gate.p_value,
@@ -182,24 +182,24 @@ def _gate(gate: GateResult) -> dict[str, Any]:
 
 def _metrics(metrics: ArmMetrics) -> dict[str, Any]:
     return {
-        "energy_per_unit_j": _estimate(metrics.energy_per_unit_j),
+        "energy_per_unit_j": estimate_json(metrics.energy_per_unit_j),
         "boundary": metrics.boundary,
-        "cpu_s_per_unit": _estimate(metrics.cpu_s_per_unit),
-        "throughput_per_s": _estimate(metrics.throughput_per_s),
-        "latency_p50_ms": _estimate(metrics.latency_p50_ms),
-        "latency_p95_ms": _estimate(metrics.latency_p95_ms),
-        "latency_p99_ms": _estimate(metrics.latency_p99_ms),
+        "cpu_s_per_unit": estimate_json(metrics.cpu_s_per_unit),
+        "throughput_per_s": estimate_json(metrics.throughput_per_s),
+        "latency_p50_ms": estimate_json(metrics.latency_p50_ms),
+        "latency_p95_ms": estimate_json(metrics.latency_p95_ms),
+        "latency_p99_ms": estimate_json(metrics.latency_p99_ms),
         "model_bytes": metrics.model_bytes,
         "macs_per_unit": metrics.macs_per_unit,
-        "quality": {name: _estimate(value) for name, value in metrics.quality.items()},
+        "quality": {name: estimate_json(value) for name, value in metrics.quality.items()},
         "load_1m_max": metrics.load_1m_max,
         "steal_s": metrics.steal_s,
         "rounds": metrics.rounds,
         "energy_by_round_j": list(metrics.energy_by_round_j),
-        "first_round": _estimate(metrics.first_round),
-        "dynamic_per_unit_j": _estimate(metrics.dynamic_per_unit_j),
-        "power_w": _estimate(metrics.power_w),
-        "peak_memory_bytes": _estimate(metrics.peak_memory_bytes),
+        "first_round": estimate_json(metrics.first_round),
+        "dynamic_per_unit_j": estimate_json(metrics.dynamic_per_unit_j),
+        "power_w": estimate_json(metrics.power_w),
+        "peak_memory_bytes": estimate_json(metrics.peak_memory_bytes),
         "throttled_s": metrics.throttled_s,
     }
 
@@ -208,10 +208,10 @@ def _break_even(one: BreakEven) -> dict[str, Any]:
     return {
         "measure": one.measure,
         "outcome": one.outcome,
-        "units": _estimate(one.units),
-        "days": _estimate(one.days),
-        "effort": _estimate(one.effort),
-        "saving_per_unit": _estimate(one.saving_per_unit),
+        "units": estimate_json(one.units),
+        "days": estimate_json(one.days),
+        "effort": estimate_json(one.effort),
+        "saving_per_unit": estimate_json(one.saving_per_unit),
     }
 
 
@@ -220,7 +220,12 @@ def _vector(comparison: Comparison) -> dict[str, Any]:
     return {**stated, "example": comparison.vector.example}
 
 
-def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
+def estimate_json(estimate: Estimate | None) -> dict[str, Any] | None:
+    """Return an estimate as JSON holds it, without a number that no JSON knows.
+
+    Args:
+        estimate: Any; nothing gives null.
+    """
     if estimate is None:
         return None
     shape = estimate.as_json()

@@ -204,6 +204,56 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
     axis: str
 
 
+class TornadoEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """NPV with an input at one end of its range, in the printed unit, and its figure."""
+
+    value: float
+    figure_id: str
+    text: str
+
+
+class TornadoRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One input: NPV at its one end and at its other."""
+
+    name: str
+    low: TornadoEnd
+    high: TornadoEnd
+
+    @property
+    def text(self) -> str:
+        """What is printed beside the bar."""
+        return f"{self.low.text} to {self.high.text}"
+
+
+class Tornado(msgspec.Struct, frozen=True, kw_only=True):
+    """NPV with one input at a time at either end of its range, the widest first.
+
+    Attributes:
+        middle: NPV with all of them as expected, in the printed unit.
+        factor: From an amount to the printed unit.
+    """
+
+    title: Phrase
+    alt: str
+    rows: tuple[TornadoRow, ...]
+    middle: float
+    factor: float
+    axis: str
+
+
+class Investment(msgspec.Struct, frozen=True, kw_only=True):
+    """What the adopted steps are worth in cash; ``ranges`` is the chart as a table."""
+
+    title: Phrase
+    lead: Phrase
+    scenarios: Table
+    lines: tuple[Phrase, ...]
+    tornado: Tornado | None
+    savings: Table
+    one_offs: Table
+    ranges: Table | None = None
+
+
 class BusinessCase(msgspec.Struct, frozen=True, kw_only=True):
     """The page a manager decides on."""
 
@@ -218,6 +268,7 @@ class BusinessCase(msgspec.Struct, frozen=True, kw_only=True):
     risks: tuple[Phrase, ...]
     not_counted: tuple[Phrase, ...]
     assumptions: Table
+    investment: Investment | None = None
 
 
 class Engineering(msgspec.Struct, frozen=True, kw_only=True):

@@ -283,7 +283,7 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
         return self.rule(estimate.value * scale.factor, low, high)
 
 
-def apportion(parts: Sequence[float], places: int) -> tuple[float, ...]:
+def apportion(parts: Sequence[float], places: int, total: float | None = None) -> tuple[float, ...]:
     """Return the parts rounded so that they add up to their rounded sum.
 
     Largest remainder: every part is rounded down, and the units that are left
@@ -292,13 +292,17 @@ def apportion(parts: Sequence[float], places: int) -> tuple[float, ...]:
     Args:
         parts: Parts in the printed unit.
         places: Decimals; negative for rounding before the point.
+        total: What they add up to instead: their sum as it is printed elsewhere.
     """
+    if not parts:
+        return ()
     grain = 10.0**-places
     floors = [math.floor(p / grain) for p in parts]
-    missing = round(math.fsum(parts) / grain) - sum(floors)
+    whole = math.fsum(parts) if total is None else total
+    each, missing = divmod(round(whole / grain) - sum(floors), len(parts))
     order = sorted(range(len(parts)), key=lambda i: (floors[i] - parts[i] / grain, i))
-    raised = set(order[: max(missing, 0)])
-    return tuple(round((f + (i in raised)) * grain, max(places, 0)) for i, f in enumerate(floors))
+    raised = set(order[:missing])
+    return tuple(round((f + each + (i in raised)) * grain, max(places, 0)) for i, f in enumerate(floors))
 
 
 def _cent_places(value: float, low: float | None, high: float | None) -> int:

@@ -34,6 +34,14 @@ def statement_json(statement: Statement) -> dict[str, Any]:
             "label": statement.label,
             "lines": [_line(line, statement) for line in statement.groups],
             "unattributed": [line.key for line in statement.unattributed],
+            "bills": [
+                {
+                    "group": one.value,
+                    "kind": one.line.cost_kind,
+                    "amount": _told(one.line.amount, f"statement.{statement.period.name}.{one.name}"),
+                }
+                for one in statement.bills
+            ],
         },
         "total": {**_line(statement.total, statement), "without": [line.key for line in statement.beside]},
         "at_least": None if statement.at_least is None else _line(statement.at_least, statement),

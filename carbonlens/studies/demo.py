@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-import msgspec
-
 from carbonlens.domain.comparison import Comparison
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.study import Gate, Step, Study
@@ -132,15 +130,15 @@ def _measure(
 def _report(
     out_dir: Path, result: LadderResult, findings: tuple[Finding, ...], progress: Progress
 ) -> DemoResult:
-    from carbonlens.app.compare import compare
+    from carbonlens.app.compare import compared
     from carbonlens.app.report import report
 
     progress.start(2, "Reporting")
     study_file, ledger = out_dir / _STUDY_FILE, out_dir / _LEDGER
-    comparison = compare(study_file, ledger=ledger)
-    comparison = msgspec.structs.replace(comparison, findings=(*comparison.findings, *findings))
+    found = compared(study_file, ledger=ledger).noting(findings)
+    comparison = found.comparison
     progress.advance()
-    files = report(comparison, out_dir=out_dir)
+    files = report(comparison, out_dir=out_dir, evidence=found.evidence)
     progress.advance()
     return DemoResult(
         files=files,

@@ -18,7 +18,7 @@ from tests.accounting.golden_adaptors import ADAPTORS
 
 GOLDEN = Path(__file__).parents[2] / ".." / "shared" / "golden" / "golden.json"
 ELSEWHERE = ("attr/", "ab/", "mv/", "serve/")
-"""Attribution and paired runs are tested in tests/compare; the other two are of later parts."""
+"""Attribution, paired runs and verification are tested in tests/compare; serving is of a later part."""
 
 
 def strict_cases():

@@ -6,6 +6,7 @@ import pytest
 
 from carbonlens.app.explain import explain
 from carbonlens.app.explain_known import Options
+from carbonlens.app.importing import import_files
 from carbonlens.errors import SelectionError
 from carbonlens.reporting.explanation import walk
 from tests.app import statement_case as case
@@ -79,3 +80,39 @@ def test_near_ids_are_named(options, wrong, near):
     with pytest.raises(SelectionError) as refused:
         explain(wrong, options)
     assert near in (refused.value.mend or "")
+
+
+def test_runs_of_one_id_are_all_told_and_each_has_a_name(tmp_path):
+    """Ids of imports are unique within a study only: neither run stands before the other."""
+    header = "run_id,study,step,energy_j,units,start_utc,duration_s,boundary,energy_grade,site\n"
+    rows = (("1", "a", 3600), ("1", "b", 7200), ("2", "a", 50))
+    for run_id, study, joules in rows:
+        (tmp_path / f"{study}{run_id}.csv").write_text(
+            f"{header}{run_id},{study},s,{joules},1,2026-05-04T08:00:00Z,60,it,B,lab\n"
+        )
+    import_files([tmp_path / f"{s}{r}.csv" for r, s, _ in rows], ledger=tmp_path / "ledger")
+    options = Options(ledger=tmp_path / "ledger", inventory=tmp_path / "none", period="2026-05")
+    (tmp_path / "none").mkdir()
+    node = explain("run:1", options)
+    assert node.item.kind == "runs"
+    assert "2 runs have the id 1" in node.item.title
+    assert [c.item.estimate.value for c in node.children] == [3600, 7200]
+    assert [c.item.item_id for c in node.children] == ["run:a/1", "run:b/1"]
+    assert "study b" in explain("run:b/1", options).item.title
+    assert explain("run:2", options).item.kind == "run"
+    # Lists of runs count both, and lead to both.
+    (runs,) = [
+        n.item for n in walk(explain("energy.2026-05.lab.it.it_kwh", options)) if n.item.kind == "runs"
+    ]
+    assert runs.inputs == ("run:a/1", "run:b/1", "run:2")
+
+
+def test_an_unknown_id_is_no_complaint_about_a_study_that_nobody_asked_for(tmp_path):
+    """Two steps on other hardware cannot be compared, and that is no answer to an id of a run."""
+    header = "run_id,study,step,energy_j,units,start_utc,duration_s,boundary,energy_grade,site,hardware\n"
+    rows = (("1", "base", "A100"), ("2", "int8", "H100"))
+    text = "".join(f"{r},s,{step},10,1,2026-05-04T08:00:00Z,60,it,B,lab,{hw}\n" for r, step, hw in rows)
+    (tmp_path / "runs.csv").write_text(header + text)
+    import_files([tmp_path / "runs.csv"], ledger=tmp_path / "ledger")
+    with pytest.raises(SelectionError, match="nothing has the id 'run:t9'"):
+        explain("run:t9", Options(ledger=tmp_path / "ledger"))

@@ -10,6 +10,7 @@ from carbonlens.app.explain import explain, explain_each
 from carbonlens.app.explain_known import Options
 from carbonlens.app.explain_sci import question_of
 from carbonlens.app.sci import make_sci
+from carbonlens.app.sci_ids import unit_in_id
 from carbonlens.reporting.explanation import walk
 from tests.app import sci_case as case
 
@@ -23,7 +24,20 @@ FIELDS = st.sampled_from(["score", "at_least", "count", "component_1.embodied_kg
     step=st.one_of(st.none(), NAMES),
     period=PERIODS,
     role=st.sampled_from([None, "consumer", "provider"]),
-    unit=st.sampled_from(["token", "FLOP", "second of audio"]),
+    unit=st.sampled_from(
+        [
+            "token",
+            "FLOP",
+            "second of audio",
+            "sq. km",
+            "v1.5 image",
+            "a=b*2",
+            "50%",
+            "2026",
+            "provider",
+            "%2E",
+        ]
+    ),
     units=st.sampled_from([None, 1e21, 2.5, 7.0]),
     per=st.sampled_from([1.0, 1000.0, 1e6, 0.5, 1e-7]),
     field=FIELDS,
@@ -34,7 +48,7 @@ def test_an_id_tells_what_was_asked_for(  # noqa: PLR0917 - each is a part of th
 ):
     scope = [f"study:{study}", *([f"step:{step}"] if step else []), *([period] if period else [])]
     stated = "" if units is None else f"={units:.15g}"
-    last = f"{unit}{stated}" + ("" if per == 1 else f"*{per:.15g}")
+    last = f"{unit_in_id(unit)}{stated}" + ("" if per == 1 else f"*{per:.15g}")
     name = begin + ".".join(["sci", *scope, *([role] if role else []), last, field])
     asked = question_of(name, [study], [step] if step else [])
     assert asked == {
@@ -63,6 +77,7 @@ def test_an_id_of_no_score_is_none(name):
         {"unit": "request", "period": case.PERIOD, "units": 12345.0},
         {"unit": "token", "ai": "consumer", "units": 1e9, "per": 1e6},
         {"unit": "request", "step": "a.b"},
+        {"unit": "v1.5 *request=", "units": 2.5},
     ],
 )
 def test_the_root_of_the_tree_is_the_number_of_the_score(tmp_path, asked):

@@ -74,7 +74,7 @@ def test_per_a_thousand_is_a_thousand_times_per_one(tmp_path):
     folder = written(tmp_path, case.served())
     one, many = score(folder), score(folder, per=1000)
     assert many.score.value == pytest.approx(one.score.value * 1000)
-    assert many.score.unit == "g per 1,000 requests"
+    assert many.score.unit == "g per 1000 requests"
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def ask(tmp_path):
     case.write(tmp_path)
     inventory = tmp_path / "inventory"
 
-    def made(*charges, runs=(), sites="", base=case.SITES, period=case.PERIOD, without=(), **files):
+    def made(*charges, runs=(), sites="", base=case.SITES, period=case.PERIOD, without=(), by=None, **files):
         (inventory / "sites.toml").write_text(base + sites)
         for name, text in files.items():
             stem, _, suffix = name.rpartition("_")
@@ -76,6 +76,7 @@ def ask(tmp_path):
             store.append(run)
         return make_statement(
             period,
+            by=by,
             ledger=tmp_path / "ledger",
             inventory=inventory,
             factors=tmp_path / "factors.csv",
@@ -522,3 +523,129 @@ def test_a_site_whose_bill_states_its_cost_has_no_unknown_cost(ask):
     assert "CL486" in codes(ask(without=["tariffs.toml"]))
     (found,) = [f for f in ask(*bill()).findings if f.code == "CL486"]
     assert found.subject == "edge"
+
+
+DEVICE_PRICES = PRICES + (
+    "ours,gpu:H100,,device_hour,3,USD,contracted,2026-01-01,0,s,a,2026-01-01\n"
+    "list,gpu:A100,,device_hour,2,USD,list,2026-01-01,0,s,a,2026-01-01\n"
+)
+
+
+def on_devices(name, *devices, hardware="NVIDIA H100 80GB HBM3", **fields):
+    from msgspec.structs import replace
+
+    return replace(run(name, **fields), hardware=hardware, device_uuids=devices)
+
+
+def of_hours(statement):
+    return {
+        x.label: (x.amount.value, x.amount.state) for x in statement.cost.lines if x.name == "cloud_hours"
+    }
+
+
+def test_devices_that_no_bill_covers_cost_their_hours_at_the_price_of_a_device(ask):
+    """Ten hours on two devices, of which another run shares one: 20 device hours at 3 USD."""
+    runs = [on_devices("r", "GPU-a", "GPU-b"), on_devices("s", "GPU-b")]
+    statement = ask(runs=runs, sites=CLOUD, prices_csv=DEVICE_PRICES)
+    assert of_hours(statement) == {"gpu:H100 at aws, contracted price": (pytest.approx(60), "known")}
+    own = [f for f in statement.figures if f.figure_id.endswith(".cloud_hours") and ".in_" not in f.figure_id]
+    assert [(f.inputs, f.formula) for f in own] == [(("ours",), "20 device_hour * 3 USD/device_hour")]
+    assert "ours" in {f.figure_id for f in statement.figures}
+
+
+def test_a_bill_or_a_price_of_the_instance_comes_before_that_of_its_devices(ask):
+    tags = {"instance_id": "i-1"}
+    runs = [
+        on_devices("r", "GPU-a", tags=tags),
+        on_devices("s", "GPU-b", tags={"instance_type": "p5.48xlarge"}),
+        on_devices("t", "GPU-c", tags={"instance_type": "unpriced"}),
+    ]
+    lines = [charge("a", 500, "USD", end=START_US + 10 * US_PER_HOUR, resource_id="i-1")]
+    statement = ask(*lines, runs=runs, sites=CLOUD, prices_csv=DEVICE_PRICES)
+    assert of_hours(statement) == {
+        "aws:p5.48xlarge at aws, list price": (pytest.approx(900), "known"),
+        "gpu:H100 at aws, contracted price": (pytest.approx(30), "known"),
+    }
+
+
+def test_devices_are_counted_by_what_runs_say_of_them_and_are_a_lower_bound_else(ask):
+    runs = [
+        on_devices("r", hardware="4 x NVIDIA A100-SXM4-80GB"),
+        on_devices("s", tags={"device_type": "H100", "devices": "8"}, hardware="AMD EPYC 9334 x64"),
+        on_devices("t", hardware="NVIDIA A100"),
+    ]
+    statement = ask(runs=runs, sites=CLOUD, prices_csv=DEVICE_PRICES)
+    assert of_hours(statement) == {
+        "gpu:A100 at aws, list price": (pytest.approx(80), "known"),
+        "gpu:H100 at aws, contracted price": (pytest.approx(240), "known"),
+        "gpu:A100 at aws, list price, one device a run at least": (pytest.approx(20), "unbounded"),
+    }
+    assert "CL459" in codes(statement)
+    assert statement.cost.totals["USD"].state == "unbounded"
+
+
+def test_a_slice_of_a_device_is_not_priced_as_a_device(ask):
+    statement = ask(runs=[on_devices("r", "MIG-a")], sites=CLOUD, prices_csv=DEVICE_PRICES)
+    assert of_hours(statement) == {"cloud of aws, no price": (None, "unknown")}
+    assert "CL497" in codes(statement)
+
+
+def test_an_own_price_of_devices_counts_at_a_place_that_is_not_declared_and_holds_its_electricity(ask):
+    runs = [on_devices("r", "GPU-a", site=None, zone="FR"), run("s", site=None, zone="FR")]
+    statement = ask(runs=runs, prices_csv=DEVICE_PRICES)
+    assert of_hours(statement) == {
+        "gpu:H100 at zone:FR, contracted price": (pytest.approx(30), "known"),
+        "cloud of zone:FR, no price": (None, "unknown"),
+    }
+    (line,) = [x for x in statement.lines if x.site_id == "zone:FR"]
+    assert not [n for n in line.amounts if n.startswith("electricity.")]
+    assert statement.cost.totals["USD"].state == "unbounded"
+
+
+def test_a_bundled_price_of_devices_is_no_claim_that_a_place_is_rented(ask):
+    statement = ask(runs=[on_devices("r", "GPU-a", site=None, zone="FR")], prices_csv=PRICES)
+    assert of_hours(statement) == {}
+
+
+def test_the_price_of_devices_is_not_added_to_own_hardware_and_that_is_said(ask):
+    statement = ask(runs=[on_devices("r", "GPU-a", site="lab")], prices_csv=DEVICE_PRICES)
+    assert of_hours(statement) == {}
+    assert "CL468" in codes(statement)
+
+
+@pytest.mark.parametrize("by", ["team", "study", "step", "model", "zone", "tag:owner"])
+def test_bills_go_with_the_runs_that_carry_them_and_the_rest_is_unallocated(ask, by):
+    """Two of three runs are named by lines; what no run covers stays on its own line, to the cent."""
+    fields = {
+        "team": lambda v: {"tags": {"team": v}},
+        "model": lambda v: {"tags": {"model": v}},
+        "tag:owner": lambda v: {"tags": {"owner": v}},
+        "zone": lambda v: {"zone": v},
+        "study": lambda v: {"study": v},
+        "step": lambda v: {"step": v, "study": "s"},
+    }[by]
+    runs = []
+    for name, value in (("r", "FR"), ("s", "DE"), ("t", "DE")):
+        given = fields(value)
+        tags = {"instance_id": f"i-{name}", **given.pop("tags", {})}
+        runs.append(run(name, site="aws", tags=tags, **given))
+    lines = [
+        charge("a", "100.01", "USD", end=START_US + 20 * US_PER_HOUR, resource_id="i-r"),
+        charge("b", 30, "USD", end=START_US + 10 * US_PER_HOUR, resource_id="i-s"),
+        charge("c", 7, "USD", end=START_US + 10 * US_PER_HOUR, resource_id="i-t"),
+        charge("d", 5, "USD", resource_id="nobody"),
+    ]
+    made = ask(*lines, runs=runs, sites=CLOUD, by=by)
+    found = {b.value: b.line.exact.amount for b in made.bills}
+    assert found == {"FR": pytest.approx(Decimal("50.005")), "DE": 37}
+    exact = {x.name: x.exact.amount for x in made.cost.lines if x.name in {"cloud", "unallocated"}}
+    assert sum(found.values()) == exact["cloud"]
+    assert exact["cloud"] + exact["unallocated"] == Decimal("142.01")
+    figures = {f.figure_id: f for f in made.figures}
+    assert figures[f"{AT}.by.{by}.DE.bills.USD"].inputs == ("b", "c")
+
+
+def test_runs_without_the_label_carry_bills_as_such(ask):
+    lines = [charge("a", 10, "USD", end=START_US + 10 * US_PER_HOUR, resource_id="i-1")]
+    made = ask(*lines, runs=[run("r", tags={"instance_id": "i-1"})], sites=CLOUD, by="team")
+    assert [(b.value, b.line.exact.amount) for b in made.bills] == [("(none)", 10)]

@@ -277,3 +277,52 @@ def test_each_month_has_an_end_after_its_begin_in_every_hour(zone):
     assert sum(months.hours) == hours.end_hour - hours.first_hour
     of = month_of(calendar)
     assert all(of(h * US_PER_HOUR)[1] > h * US_PER_HOUR for h in range(hours.first_hour, hours.end_hour, 7))
+
+
+DATED = 'pue = 1.5\npue_source = "t"\npue_valid_from = {start}\npue_valid_to = {end}\n'
+
+
+def test_a_declared_figure_counts_in_its_months_and_a_row_of_the_site_beside_it(tmp_path):
+    site = DATED.format(start="2025-01-01", end="2026-01-01")
+    found = stated(tmp_path, TWO, site=site, more=of_site("pue", "2026", "1.2"))
+    near(found.total.estimate("facility_kwh"), 1500 + 1200)
+    figures = {f.figure_id: f.estimate.value for f in found.figures}
+    assert (figures["pue:fr"], figures["own/pue-2026"]) == (1.5, pytest.approx(1.2))
+    assert not {"CL466", "CL490"} & codes(found)
+
+
+def test_where_a_declared_figure_does_not_hold_it_is_unknown_and_that_is_said(tmp_path):
+    """The end is exclusive, and the figure of a later year is never used for an earlier one."""
+    found = stated(tmp_path, TWO, site=DATED.format(start="2025-12-01", end="2026-06-01"))
+    near(found.total.estimate("facility_kwh"), 1500)
+    near(found.at_least.estimate("facility_kwh"), 1000)
+    said = [f.message for f in found.findings if f.code == "CL490"]
+    assert "stated from 2025-12-01 to 2026-06-01 alone" in said[0]
+    figures = {f.figure_id: f.estimate.value for f in found.figures}
+    assert figures["pue:fr"] == 1.5
+    assert figures["pue:fr:other_time"] is None
+
+
+@pytest.mark.parametrize(
+    ("dates", "is_undated"),
+    [("", True), ("pue_valid_from = 2025-01-01\n", False), ("pue_valid_to = 2030-01-01\n", False)],
+)
+def test_a_figure_of_no_time_is_said(tmp_path, dates, is_undated):
+    found = stated(tmp_path, TWO, site=PUE_1 + dates)
+    assert ("CL466" in codes(found)) == is_undated
+    near(found.total.estimate("facility_kwh"), 2000)
+
+
+def test_water_and_the_host_are_dated_too(tmp_path):
+    site = (
+        'pue = 1.0\npue_source = "t"\nhost_overhead = 1.1\nhost_overhead_source = "t"\n'
+        "host_overhead_valid_from = 2026-01-01\n"
+        'wue_l_per_kwh = 2\nwue_source = "t"\nwue_valid_to = 2026-01-01\n'
+    )
+    runs = run("a", "2025-11-05", boundary="device") + run("b", "2026-05-05", boundary="device")
+    found = stated(tmp_path, runs, site=site)
+    near(found.total.estimate("facility_kwh"), 1100)
+    near(found.at_least.estimate("facility_kwh"), 1000)
+    said = " ".join(f.message for f in found.findings if f.code == "CL490")
+    assert "host overhead of fr" in said
+    assert "WUE of fr" in said

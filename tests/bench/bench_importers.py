@@ -3,18 +3,21 @@
 Run with ``python -m tests.bench.bench_importers [SAMPLES]``; prints a table and asserts nothing
 about time. Each row is a process of its own. CPU seconds are of all threads: they tell what a
 busy machine hides. The session has 170 million samples (1 GB) unless SAMPLES says otherwise.
+Imports into a ledger of their own are of 10 000, 100 000 and a million codecarbon rows, from the
+files to the batch on the disk; ``--imports ROWS...`` makes those alone, three times each.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +29,7 @@ from carbonlens.importers.sources import sources_of
 
 WHOLE = 170_000_000
 ROWS = 100_000
+IMPORTS = (10_000, 100_000, 1_000_000)
 SAMPLES = 4_000_000
 RATE_HZ = 100_000
 VOLTS = Options(voltage_v=3.0, tz="UTC")
@@ -127,6 +131,9 @@ CASES: dict[str, tuple[Importer, Callable[[Path, int], Path], int]] = {
 }
 
 
+HEAD = f"{'':24} {'read':>11} {'CPU s':>8} {'wall s':>8} {'a CPU second':>12} {'MB':>7} {'peak MB':>7}"
+
+
 def measure(name: str, path: Path) -> None:
     """Read a file in this process, and print what it took."""
     importer, _, _ = CASES[name]
@@ -143,9 +150,38 @@ def measure(name: str, path: Path) -> None:
     )
 
 
+def measure_import(path: Path) -> None:
+    """Import a file into a new ledger in this process, and print what it took."""
+    from carbonlens.app.importing import import_files
+    from carbonlens.app.importing_placing import Placing
+
+    before_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    began_s, cpu_s = time.perf_counter(), time.process_time()
+    got = import_files([path], ledger=path.parent / "ledger", placing=Placing(tz="UTC")).totals
+    cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - began_s
+    rss_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{'rows into the ledger':24} {got.rows:>11,} {cpu_s:>8.2f} {wall_s:>8.2f} "
+        f"{got.rows / cpu_s:>12,.0f} {before_mb:>7.0f} {rss_mb:>7.0f}  "
+        f"{got.rows / wall_s:,.0f} a second, load {os.getloadavg()[0]:.1f}"
+    )
+
+
+def imports(counts: Sequence[int]) -> None:
+    """Import files of so many rows, three times each, every time in a process and a ledger of its own."""
+    print(HEAD)
+    for count in counts:
+        for _ in range(3):
+            with tempfile.TemporaryDirectory() as folder:
+                path = make_codecarbon(Path(folder), count)
+                subprocess.run(
+                    [sys.executable, "-m", "tests.bench.bench_importers", "--import", str(path)], check=True
+                )
+
+
 def main(whole: int) -> None:
     """Make each file, read it in a process of its own, and print a row."""
-    print(f"{'':24} {'read':>11} {'CPU s':>8} {'wall s':>8} {'a CPU second':>12} {'MB':>7} {'peak MB':>7}")
+    print(HEAD)
     for name, (_, make, count) in CASES.items():
         with tempfile.TemporaryDirectory() as folder:
             path = make(Path(folder), whole if count == WHOLE else count)
@@ -157,5 +193,10 @@ def main(whole: int) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         measure(sys.argv[2], Path(sys.argv[3]))
+    elif sys.argv[1:2] == ["--import"]:
+        measure_import(Path(sys.argv[2]))
+    elif sys.argv[1:2] == ["--imports"]:
+        imports([int(count) for count in sys.argv[2:]] or IMPORTS)
     else:
         main(int(sys.argv[1]) if len(sys.argv) > 1 else WHOLE)
+        imports(IMPORTS)

@@ -211,3 +211,32 @@ def _write() -> None:
 
 if __name__ == "__main__":
     _write()
+
+
+@pytest.mark.parametrize("metered", [None, "2600"])
+@pytest.mark.parametrize("by", [None, "team", "zone"])
+def test_printed_columns_add_up_and_a_figure_has_one_text(tmp_path, metered, by):
+    from carbonlens.app.statement import make_statement
+    from carbonlens.cli.account_columns import TOTAL, columns_of
+
+    case.write(tmp_path, with_meter=None if metered is None else Decimal(metered))
+    where = {n: tmp_path / n for n in ("ledger", "inventory")}
+    made = make_statement(case.PERIOD, by=by, factors=tmp_path / "factors.csv", **where).statement
+    columns = columns_of(made)
+    for name, held in columns.held.items():
+        lines = made.lines
+        rests = [x.key for x in made.unattributed]
+        site = [x.key for x in lines if x.site_id == "lab" and x.kind == "recorded"]
+        whole = ["lab.metered"] if metered else site
+        sums = [(TOTAL, [*whole, "edge"])]
+        sums += [("lab.metered", [*site, *rests])] if metered else []
+        sums += [(TOTAL, [*(g.key for g in made.groups), *rests])] if by else []
+        for total, keys in sums:
+            assert sum(held.numbers[k] for k in keys) == pytest.approx(held.numbers[total]), (name, total)
+    given = [x for n, p in where.items() for x in (f"--{n}", str(p))]
+    asked = [*(["--by", by] if by else []), "--factors", str(tmp_path / "factors.csv")]
+    text = Shell(tmp_path)("account", "--period", case.PERIOD, *given, *asked).stdout
+    scope = columns.scope(next(s for s in made.scopes if s.place.key == "scope_2"), made.scopes[0].kg)
+    whole = next(x for x in made.lines if x.key == ("lab.metered" if metered else "lab"))
+    assert scope == columns.text("location_kg", whole)
+    assert "rounded to add up" in text

@@ -183,3 +183,12 @@ def test_a_close_names_the_factor_set(shell):
     assert other["factor_set_sha256"] not in {None, bundled().sha256}
     listed = shell.json("factors", "list", "--factors", "own")
     assert listed["factor_set_sha256"] == other["factor_set_sha256"]
+
+
+def test_no_licence_is_cut(shell):
+    listed = shell("factors", "list").stdout
+    told = " ".join(listed.split())
+    for table in shell.json("factors", "list")["tables"]:
+        assert "…" not in listed
+        for licence in table["licences"]:
+            assert " ".join(licence.split()) in told

@@ -203,3 +203,19 @@ def test_an_existing_folder_keeps_its_own_gitignore(shell, table, tmp_path):
 
 def test_a_home_that_does_not_exist_is_a_usage_error(shell, table):
     assert "write the path in full" in shell("runs", CARBONLENS_LEDGER="~nosuchuser/x", code=2).stderr
+
+
+def test_of_a_long_path_the_file_and_the_reason_are_shown(shell, tmp_path):
+    """The begin of a path is what all files of a folder have in common."""
+    deep = tmp_path / ("a_very_long_name_of_a_folder_" * 4)
+    deep.mkdir()
+    for number in range(9):
+        (deep / f"empty_{number}.csv").write_text("")
+    (deep / "runs.csv").write_text(TABLE)
+    printed = shell("import", deep).stdout
+    lines = [line for line in printed.splitlines() if line.startswith("refused ")]
+    assert len(lines) == 9
+    assert all(len(line) <= 80 and f"empty_{n}.csv is empty" in line for n, line in enumerate(lines))
+    few = shell("import", deep / "runs.csv", deep / "empty_1.csv", code=3).stdout
+    assert "runs.csv" in few
+    assert "empty_1.csv" in few

@@ -74,6 +74,7 @@ class ImporterContract:
         clocks: Whether lines bear times that may go back.
         repeats_count_once: False for formats in which equal lines are ordinary.
         header_lines: Lines before the first row.
+        is_binary: Whether the sample is no text: see ``binary_importers``.
     """
 
     importer: Importer
@@ -89,6 +90,7 @@ class ImporterContract:
     clocks = False
     repeats_count_once = True
     header_lines = 1
+    is_binary = False
 
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path):
@@ -115,7 +117,7 @@ class ImporterContract:
         whole = Harvest()
         for claim in mine:
             got = harvest(self.importer, claim.group, self.options)
-            whole.records += got.records
+            whole.singles += got.records
             whole.charges += got.charges
             whole.profiles += got.profiles
             whole.findings += got.findings
@@ -366,6 +368,7 @@ class ImporterContract:
             voltage_v=self.options.voltage_v,
             interval_s=self.options.interval_s,
             start_us=self.options.start_us,
+            columns=self.options.columns,
         )
         result = import_files([folder], ledger=self._root / "ledger", placing=placing)
         assert result.totals.runs == self.runs

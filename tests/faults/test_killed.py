@@ -6,6 +6,8 @@ import time
 import pytest
 
 from carbonlens.ledger.store import Ledger
+from carbonlens.metering.process_time import process_at
+from tests.instrument.wrapper import wait_until
 from tests.metering.processes import python, runs, start_python, state_folder
 
 LOOP = """
@@ -15,7 +17,7 @@ with track("killed", study="s", unit="loop", ledger=sys.argv[1]) as run:
     run.add_units(3)
     run.record_quality("accuracy", 0.5, n=10)
     print(run.run_id, flush=True)
-    end = time.monotonic() + 30
+    end = time.monotonic() + 90
     while time.monotonic() < end:
         sum(range(1000))
 """
@@ -26,7 +28,7 @@ from carbonlens import track
 with track("next", ledger=sys.argv[1]):
     for thread in threading.enumerate():
         if thread.name == "carbonlens-recovery":
-            thread.join(30)
+            thread.join(60)
 """
 
 
@@ -46,16 +48,19 @@ def journals(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_process_that_is_ended_from_outside_is_recovered_by_the_next(tmp_path, number):
+    begin = time.monotonic()
     process = started(tmp_path, 2.4)
+    wait_until(lambda: process_at(process.pid).used_s > 0.8)  # a busy machine lets it wait
     process.send_signal(number)
-    assert process.wait(10) == -number
+    assert process.wait(60) == -number
+    lived_s = time.monotonic() - begin
     assert len(journals(tmp_path)) == 1
     assert python(ANOTHER, tmp_path, str(tmp_path / "ledger")).stderr == ""
     found = by_step(tmp_path)
     killed = found["killed"]
     assert (found["next"].status, killed.status) == ("complete", "recovered")
     # Samples lie a second apart, so at most the last one is lost (and some on a busy machine).
-    assert 1.3 <= killed.duration_s <= 4
+    assert 1.3 <= killed.duration_s <= lived_s
     assert 0.2 < killed.conditions.cpu_s <= killed.duration_s * 1.1
     assert (killed.units, killed.quality[0].value) == (3, 0.5)
     assert (killed.coverage, [f.code for f in killed.findings]) == (None, ["CL106"])
@@ -67,7 +72,7 @@ def test_a_process_that_is_ended_from_outside_is_recovered_by_the_next(tmp_path,
 def test_an_interrupt_seals_the_run_at_once(tmp_path):
     process = started(tmp_path, 0.3)
     process.send_signal(signal.SIGINT)
-    assert process.wait(10) != 0
+    assert process.wait(60) != 0
     killed = by_step(tmp_path)["killed"]
     assert (killed.status, killed.error) == ("failed", "KeyboardInterrupt")
     assert journals(tmp_path) == []
@@ -76,7 +81,7 @@ def test_an_interrupt_seals_the_run_at_once(tmp_path):
 def test_a_process_that_is_asked_to_end_seals_the_run_first(tmp_path):
     process = started(tmp_path, 0.3)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == -signal.SIGTERM
+    assert process.wait(60) == -signal.SIGTERM
     killed = by_step(tmp_path)["killed"]
     assert (killed.status, killed.error, killed.exit_code) == ("failed", "killed by signal 15", 143)
     assert (killed.coverage, killed.units, killed.findings) == (1.0, 3, ())
@@ -86,7 +91,7 @@ def test_a_process_that_is_asked_to_end_seals_the_run_first(tmp_path):
 def test_a_process_that_leaves_without_cleaning_up_is_recovered(tmp_path):
     code = LOOP.replace("sum(range(1000))", "__import__('os')._exit(5)")
     process = start_python(code, tmp_path, str(tmp_path / "ledger"))
-    assert process.wait(10) == 5
+    assert process.wait(60) == 5
     python(ANOTHER, tmp_path, str(tmp_path / "ledger"))
     assert by_step(tmp_path)["killed"].status == "recovered"
 

@@ -94,6 +94,7 @@ def each_step(tmp_path, prepared, killer):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # some hundred kills and as many verifications, on a machine that does more
 @pytest.mark.parametrize("folded_before", [False, True])
 def test_compaction_killed_at_any_step_loses_and_doubles_nothing(tmp_path, folded_before):
     prepared = tmp_path / "prepared"

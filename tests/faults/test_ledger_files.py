@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from decimal import Decimal
 from pathlib import Path
 
@@ -41,15 +42,17 @@ def as_user(code, *arguments):
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """Make a ledger that another user may enter."""
-    fill(tmp_path / "ledger", runs_over(40, 6))
-    for parent in (tmp_path, *tmp_path.parents):
-        mode = parent.stat().st_mode
-        if parent.stat().st_uid == os.geteuid() and not mode & 0o1001:
-            parent.chmod(mode | 0o011)
-    tmp_path.chmod(0o755)
-    return tmp_path / "ledger"
+def folder():
+    """Make a ledger that another user may enter: not below pytest's folder, which it keeps to one user."""
+    with tempfile.TemporaryDirectory() as made:
+        place = Path(made)
+        fill(place / "ledger", runs_over(40, 6))
+        for parent in (place, *place.parents):
+            mode = parent.stat().st_mode
+            if parent.stat().st_uid == os.geteuid() and not mode & 0o1001:
+                parent.chmod(mode | 0o011)
+        place.chmod(0o755)
+        yield place / "ledger"
 
 
 def test_a_record_torn_at_any_byte_is_left_out_and_the_rest_is_read(folder):
@@ -184,6 +187,7 @@ FILL = """
 import signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 import sys
+import tempfile
 from carbonlens.errors import UnwritableError
 from carbonlens.ledger.store import Ledger
 from tests.ledger.test_store import make_run

@@ -73,13 +73,13 @@ def true_of(run, kind, *, lower_bound=False):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_block_is_recovered_or_sealed(tmp_path, replay, kind, number):
-    code = HEAD + ("with track('killed', ledger=LEDGER):\n    print('in', flush=True)\n    time.sleep(30)\n")
+    code = HEAD + ("with track('killed', ledger=LEDGER):\n    print('in', flush=True)\n    time.sleep(90)\n")
     begin = time.monotonic()
     process = start_python(code, tmp_path, str(tmp_path / "ledger"), **replay(kind))
     under_way = time.monotonic()
     time.sleep(0.75)
     process.send_signal(number)
-    assert process.wait(10) != 0
+    assert process.wait(60) != 0
     lived_s = time.monotonic() - begin
     python(RECOVER, tmp_path)
     (run,) = runs(tmp_path / "ledger")
@@ -237,7 +237,7 @@ def command(folder, *argv, **more):
 @pytest.mark.parametrize("kind", ONE_KIND)
 def test_a_commands_exit_code_passes_through(tmp_path, replay, kind):
     process = command(tmp_path, "sh", "-c", "sleep 0.4; exit 3", **replay(kind))
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     assert process.returncode == 3
     (run,) = runs(tmp_path / "ledger")
     assert (run.status, run.exit_code) == ("failed", 3)
@@ -255,7 +255,7 @@ def test_a_signal_to_the_wrapper_seals_or_leaves_a_journal(tmp_path, replay, kin
         time.sleep(0.01)
     time.sleep(0.5)
     process.send_signal(number)
-    process.communicate(timeout=10) if number != signal.SIGKILL else process.wait(10)
+    process.communicate(timeout=60) if number != signal.SIGKILL else process.wait(60)
     assert process.returncode == -number
     if number == signal.SIGKILL:
         # Nothing can reach the command from a wrapper that is killed: it runs on.

@@ -118,3 +118,10 @@ def test_json_that_was_cut_off_gives_its_whole_documents(tmp_path):
 def test_nothing_told_is_refused(tmp_path):
     with pytest.raises(InputFileError, match="no power and no energy"):
         read_text(IMPORTER, tmp_path, f"timestamp,gpu,socket_power\n{T0},0,N/A\n")
+
+
+def test_a_file_of_rows_that_cannot_be_read_is_refused_with_the_reason(tmp_path):
+    """Microseconds since 1970: not one row has a time, and that is why there is no power."""
+    rows = "".join(f"{1722959154000000 + n * 1000000},0,200\n" for n in range(10))
+    with pytest.raises(InputFileError, match=r"tells no power.*line 2 has the time .* outside the years"):
+        read_text(IMPORTER, tmp_path, f"timestamp,gpu,socket_power\n{rows}")

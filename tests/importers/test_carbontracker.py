@@ -278,3 +278,13 @@ def test_case_c07_a_prediction_of_nan_is_ignored():
     (record,) = got.records
     assert float(record.stated_j) / 3.6e6 == pytest.approx(0.000263)
     assert (record.run.duration_s, float(record.run.emissions_reported_kg)) == (20.0, 0.000019182)
+
+
+def test_of_no_damaged_log_more_rows_are_rejected_than_there_are(tmp_path):
+    """A tracker may have many messages that are damaged: each is a row that was met."""
+    bad = "".join(
+        stamped(n, consumption("0:00:10", f"-{n}.5", "1.0", "Actual consumption:")) for n in range(1, 9)
+    )
+    got = read_text(IMPORTER, tmp_path, stamped(0, f"CarbonTracker: {FOUND}") + bad)
+    assert (got.rows, got.rows_rejected) == (9, 8)
+    assert len([f for f in got.findings if f.code == "CL202"]) == 8

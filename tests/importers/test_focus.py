@@ -307,3 +307,36 @@ def test_any_bytes_are_claimed_or_not_and_read_or_refused(tmp_path_factory, cont
 
 def test_mandatory_columns_are_columns_of_the_plain_line():
     assert set(MANDATORY) <= set(PLAIN)
+
+
+INVOICE = (
+    "BilledCost,BillingAccountId,BillingCurrency,BillingPeriodEnd,BillingPeriodStart,ChargeCategory,"
+    "InvoiceDetailId,InvoiceDetailGrain,InvoiceId,InvoiceIssueDate,InvoiceIssuerName,PaymentCurrency\n"
+    "120.50,a-1,USD,2026-05-01,2026-04-01,Usage,d-1,Service,inv-1,2026-05-03,Cloud,USD\n"
+)
+COMMITMENT = (
+    "BillingCurrency,ContractCommitmentId,ContractCommitmentCost,ContractCommitmentPeriodStart,ContractId\n"
+    "USD,c-1,100000,2026-01-01,k-1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "mend"),
+    [
+        (INVOICE, "invoice detail", "invoices.csv"),
+        (INVOICE.lower(), "invoice detail", "invoices.csv"),
+        # A column more does not make charges of it, nor one less.
+        (INVOICE.replace("PaymentCurrency\n", "ChargePeriodStart\n"), "invoice detail", "cost and usage"),
+        (INVOICE.replace("InvoiceDetailGrain,", "Grain,"), "invoice detail", "cost and usage"),
+        (COMMITMENT, "contract commitment", "cost and usage"),
+    ],
+)
+def test_the_other_data_sets_are_refused_by_their_names(read, tmp_path, content, name, mend):
+    with pytest.raises(InputFileError, match=f"is the {name} data set") as error:
+        read(content)
+    assert mend in error.value.mend
+
+
+def test_a_line_of_cost_and_usage_may_name_the_detail_of_its_invoice(read):
+    found = read(table(line(InvoiceDetailId="d-1")))
+    assert found.charges

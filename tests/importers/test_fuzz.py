@@ -162,6 +162,7 @@ def check(got: Harvest) -> None:
         amount = charge.billed.amount if charge.billed else None
         assert amount is None or amount.is_finite()
     assert min(got.rows, got.rejected, got.repeated) >= 0
+    assert got.rejected + got.repeated <= got.rows, "more rows were left out than there are"
     # What cannot be written into a ledger or printed as JSON is no figure either.
     msgspec.json.encode([r.run for r in got.records], enc_hook=str)
     for finding in got.findings:

@@ -152,6 +152,14 @@ def test_an_error_of_the_daemon_is_a_failed_reading(read):
     assert got.rows_rejected == 0
 
 
+@pytest.mark.parametrize(("watts", "said"), [("20.0", False), ("20000.0", True), ("0.02", True)])
+def test_watts_are_held_against_volts_and_amperes(read, watts, said):
+    got = read(WHOLE | {"spl.txt": spl(lambda _: watts)})
+    found = [f for f in got.findings if f.code == "CL247"]
+    assert bool(found) is said
+    assert all("20 lines" in f.message for f in found)
+
+
 def test_meters_of_one_box_are_added_up(read):
     """Merged logs name a meter before each sample."""
     two = "".join(f"Analyzer1,{sample(n)}Analyzer2,{sample(n, '5.0')}" for n in range(30))

@@ -254,3 +254,47 @@ def test_masses_in_prose_are_emissions_below_the_front_matter(stated, prose, mas
 def test_a_unit_behind_an_underscore(header, field, unit):
     assert (column_of(header).field, column_of(header).unit) == (field, unit)
     assert column_of("cpu_power") is None
+
+
+CELLS = "model,energy (kWh),emissions (kg),PUE,CPU energy (kWh)\n"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("a,nan,1,1.2,", ["energy 'nan' is no figure"]),
+        ("a,NaN,-inf,1.2,", ["energy 'NaN' is no figure", "emissions '-inf' is no figure"]),
+        ("a,-10,1,1.2,", ["energy '-10' is below 0, which it cannot be"]),
+        ("a,10,Infinity,-1.2,", ["emissions 'Infinity' is no figure", "pue '-1.2' is below 1"]),
+        ("a,10,4,0,", ["pue '0' is below 1, which it cannot be"]),
+        ("a,1e400,1,1.2,", ["energy '1e400' cannot be read as one figure"]),
+        ("a,10,1,1.2,-3", ["cpu energy '-3' is below 0"]),
+        ('a,"1,23,45",1,1.2,', ["energy '1,23,45' cannot be read as one figure"]),
+        ("a,-,n/a,,unknown", []),
+        ("a,,,,", []),
+    ],
+)
+def test_a_cell_that_no_figure_can_be_is_a_finding_at_its_line(row, said):
+    claims = claims_of(CELLS + "b,10,4,1.1,\n" + row + "\n", "t.csv")
+    found = [f for f in check_claims(claims) if f.code == "CL719"]
+    assert len(found) == len(said), found
+    for finding, words in zip(found, said, strict=True):
+        assert words in finding.message
+        assert (finding.severity, finding.file, finding.line) == ("error", "t.csv", 3)
+
+
+def test_such_a_cell_is_not_used_in_a_sum():
+    claims = claims_of(CELLS + "a,-10,4,,\nb,30,12,,\nTotal,30,16,,\n", "t.csv")
+    assert [f.code for f in check_claims(claims) if f.code in {"CL706", "CL719"}] == ["CL719"]
+
+
+@pytest.mark.parametrize("text", ["nan", "-12", ".inf"])
+def test_front_matter_that_no_figure_can_be(text):
+    card = f"---\nco2_eq_emissions:\n  emissions: {text}\n---\n"
+    found = [f for f in check_claims(claims_of(card, "c.md")) if f.code == "CL719"]
+    assert [(f.file, f.line) for f in found] == [("c.md", 3)]
+
+
+def test_a_saving_may_be_below_0():
+    table = "step,energy (kWh),saving (%)\na,10,-5\n"
+    assert [f for f in check_claims(claims_of(table, "t.csv")) if f.code == "CL719"] == []

@@ -182,3 +182,20 @@ def test_times_are_those_of_the_ends_of_samples(tmp_path):
     chunks = [i for i in IMPORTER.read(claim.group, Options()) if isinstance(i, Chunk)]
     assert {len(c.t_us) for c in chunks} == {10}
     assert {float(c.t_us[-1] - c.t_us[0]) for c in chunks} == {9e6}
+
+
+@pytest.mark.parametrize(("factor", "said"), [(1, False), (1000, True)])
+def test_elapsed_times_are_held_against_the_stamps(tmp_path, factor, said):
+    """Microseconds under ``ms elapsed``: each energy would be a thousandfold."""
+    text = "".join(text_sample(i, PARTS, 1000 * factor) for i in range(10))
+    found = [f for f in read_text(IMPORTER, tmp_path, text).findings if f.code == "CL249"]
+    assert bool(found) is said
+    assert all("ms would fit" in f.message for f in found)
+
+
+def test_a_pause_between_samples_is_no_wrong_unit(tmp_path):
+    later = "".join(text_sample(i, PARTS).replace("10:00:", "11:00:") for i in range(2))
+    text = "".join(text_sample(i, PARTS) for i in range(3)) + later
+    got = read_text(IMPORTER, tmp_path, text)
+    assert "CL249" not in codes(got)
+    assert got.runs[0].energy[0].state == "unbounded"

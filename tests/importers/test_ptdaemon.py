@@ -121,3 +121,42 @@ def test_a_log_of_errors_alone_is_refused(tmp_path):
     text = "Time,03-02-2026 10:00:00.250,ERROR,Bad watts reading nan from WT310\n" * 3
     with pytest.raises(InputFileError, match="no power in any line"):
         read_text(IMPORTER, tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("watts", "pairs", "said"),
+    [
+        (100, PAIRS, False),
+        (0.1, PAIRS, True),
+        (100_000, PAIRS, True),
+        (100, "Volts,12.0,Amps,8.0", False),
+        (1000, "Volts,12.0,Amps,8.0", True),
+        (40, "Volts,230.0,Amps,0.5", False),
+        (100, "Volts,-1.000000,Amps,-1.000000,PF,-1.000000", False),
+        (0.01, "Volts,230.0,Amps,0.0001,PF,0.4", False),
+    ],
+)
+def test_watts_are_held_against_volts_and_amperes(tmp_path, watts, pairs, said):
+    """Kilowatts or milliwatts under Watts; without a power factor they may be fewer than the product."""
+    text = "".join(row(s, watts).replace(PAIRS, pairs) for s in range(11))
+    got = read_text(IMPORTER, tmp_path, text, UTC)
+    found = [f for f in got.findings if f.code == "CL247"]
+    assert bool(found) is said
+    assert all("11 lines" in f.message for f in found)
+    assert float(got.energy_j) == pytest.approx(watts * 10)
+
+
+def test_parts_are_held_against_their_own_volts(tmp_path):
+    parts = f",Ch1,Watts,60.000000,{PAIRS},Ch2,Watts,40000.000000,{PAIRS}"
+    got = read_text(IMPORTER, tmp_path, "".join(row(s, 100, more=parts) for s in range(11)), UTC)
+    assert "CL247" in codes(got)
+
+
+def test_channels_without_a_sum_before_them_are_added_up(tmp_path):
+    line = "Time,03-02-2026 10:00:{:02}.250,Mark,run1_testing,Ch1,Watts,60.0,Ch2,Watts,40.0\n"
+    line = line.replace("Mark,run1_testing,", "Watts,100.0,Mark,run1_testing,", 1)
+    with_sum = read_text(IMPORTER, tmp_path, "".join(line.format(s) for s in range(11)), UTC)
+    without = line.replace("Watts,100.0,", "", 1)
+    head = line.format(0)
+    got = read_text(IMPORTER, tmp_path, head + "".join(without.format(s) for s in range(1, 11)), UTC)
+    assert got.energy_j == with_sum.energy_j

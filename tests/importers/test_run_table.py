@@ -242,3 +242,12 @@ def test_the_direction_of_a_quality(tmp_path, name, direction, is_more_better, f
 
 def test_a_direction_that_is_none_is_refused_with_its_row(tmp_path):
     assert qualities(tmp_path, "score", "up") == ([], ["CL202", "CL202"])
+
+
+@pytest.mark.parametrize(
+    ("role", "said"), [("effort", False), ("idle", False), ("variant", True), ("serving", True)]
+)
+def test_units_are_missed_only_where_energy_is_divided_by_them(tmp_path, role, said):
+    """An optimization's own cost and an idle machine do no units."""
+    text = f"{HEAD},role\na1,s,base,100.5,,it,B,{role}\n"
+    assert ("CL205" in codes(read(tmp_path, text))) is said

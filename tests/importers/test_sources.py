@@ -210,3 +210,21 @@ def test_repeated_headers_and_semicolons(tmp_path):
     swapped = NUMBERS.replace(",", ";").replace(".", ",")
     assert numbers(tmp_path, swapped)[1] == numbers(tmp_path, NUMBERS)[1]
     assert found["current(ua)"][3000:] == [c for _, c in ROWS]
+
+
+def test_a_member_whose_path_climbs_is_read_in_place_and_hidden_ones_are_not(tmp_path):
+    """Nothing of an archive is ever written: a path that leads out of it is as good as any."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in ("../../out.csv", "./in.csv", "/top.csv", ".git/x.csv", "__MACOSX/y.csv", "a/.z.csv"):
+            archive.writestr(name, TEXT)
+    whole = source(tmp_path, packed.getvalue(), "a.zip")
+    found = {s.member for s in sources_of(whole.path)}
+    assert found == {"../../out.csv", "./in.csv", "/top.csv"}
+    assert [p.name for p in tmp_path.parent.parent.glob("out.csv")] == []
+
+
+def test_bytes_that_are_no_letters_are_counted_in_words(tmp_path):
+    found = source(tmp_path, b"one\n\xff\xfetwo\n" + b"three \xff\n")
+    assert len(list(found.lines())) == 3
+    assert [f.message for f in found.repairs] == ["2 lines hold bytes that are no letters of its encoding"]

@@ -131,3 +131,31 @@ def test_the_real_folder_comes_to_its_totals(tmp_path):
         assert mine[0].duration_s == pytest.approx(told["first_latency_s"], rel=1e-5)
         warm_s = math.fsum(r.duration_s for r in mine[1:]) / (len(mine) - 1)
         assert warm_s == pytest.approx(told["warm_latency_s"], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "study", "step"),
+    [
+        ("net_baseline", "net", "baseline"),
+        ("steps_jetson_nano_16bit_jit", "steps_jetson_nano", "16bit_jit"),
+        ("bert-base-int8-pruned50", "bert-base", "int8-pruned50"),
+        ("resnet_50_fp16", "resnet_50", "fp16"),
+        ("net_w4a16", "net", "w4a16"),
+        ("net_mytrick", "net", "mytrick"),
+        ("baseline", None, "baseline"),
+        ("net", None, "net"),
+    ],
+)
+def test_a_variant_has_one_study_whoever_lies_beside_it(read, name, study, step):
+    """Imported alone and with its whole folder later, it is one run of one study."""
+    assert read(tables(name), "alone").totals.runs == 4
+    together = tables(name) | tables("other_original", seconds=70.0) | tables("net_fp32_jit", seconds=50.0)
+    assert read(together, "together").totals.runs == 8
+    mine = [r for r in runs_of(read) if r.step == step]
+    assert {(r.study, r.step) for r in mine} == {(study, step)}
+    assert len(mine) == 4
+
+
+def test_a_name_without_a_word_of_a_step_is_said(read):
+    assert "CL257" in found(read(tables("net_mytrick")))
+    assert "CL257" not in found(read(tables("net_fp16"), "sure"))

@@ -175,6 +175,100 @@ def test_counters_and_deltas(made):
     assert got.records[0].measured.mean_power_w == 5.0
 
 
+def test_energies_without_their_seconds_take_those_between_their_times(made):
+    """Ten energies are of ten intervals, the first one's too, whatever the pieces they come in."""
+    delta = Channel(name="package", component="cpu", kind="delta", method="m")
+    whole = made(delta, chunk(range(10), [5.0] * 10, delta)).records[0]
+    apart = made(delta, *(chunk([n], [5.0], delta) for n in range(10))).records[0]
+    for record in (whole, apart):
+        assert float(record.stated_j) == 50.0
+        assert record.measured.covered_s == pytest.approx(10.0)
+        assert record.measured.mean_power_w == pytest.approx(5.0)
+        assert record.run.duration_s == pytest.approx(10.0)
+        assert record.run.start_us == DAY_US - SECOND
+    (lone,) = made(delta, chunk([0], [5.0], delta)).records
+    assert (float(lone.stated_j), lone.measured.covered_s) == (5.0, None)
+
+
+def test_an_energy_that_failed_is_lost_time_and_a_lower_bound(made):
+    delta = Channel(name="package", component="cpu", kind="delta", method="m")
+    (record,) = made(delta, chunk(range(10), [5.0] * 4 + [float("nan")] * 2 + [5.0] * 4, delta)).records
+    assert (record.measured.covered_s, record.measured.uncovered_s) == (8.0, 2.0)
+    assert (record.run.energy[0].state, record.run.lost_s) == ("unbounded", 2.0)
+
+
+def test_energies_after_a_clock_was_set_back_are_of_the_usual_time(made):
+    delta = Channel(name="package", component="cpu", kind="delta", method="m")
+    (record,) = made(delta, chunk([*range(100, 110), *range(10)], [5.0] * 20, delta)).records
+    assert record.measured.covered_s == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize(
+    ("stated_s", "said"), [(1.0, []), (1000.0, ["CL249"]), (0.001, ["CL249"]), (0.5, []), (0.3, [])]
+)
+def test_seconds_of_energies_are_held_against_their_times(made, stated_s, said):
+    """Milliseconds under seconds: each sample would take longer than there is between two."""
+    delta = Channel(name="package", component="cpu", kind="delta", method="m")
+    got = made(delta, chunk(range(20), [5.0] * 20, delta, seconds=np.full(20, stated_s)))
+    assert [c for c in codes(got) if c == "CL249"] == said
+
+
+@pytest.mark.parametrize("place", [1, 250, 499])
+def test_a_counter_that_was_reset_is_a_lower_bound_however_short_the_loss(made, place):
+    counter = Channel(name="p", component="cpu", kind="counter", method="m")
+    joules = np.arange(500) * 50.0 + 1e6
+    joules[place:] -= joules[place]
+    (record,) = made(counter, chunk(range(500), joules, counter)).records
+    assert record.run.lost_s == pytest.approx(1.0)
+    assert record.run.energy[0].state == "unbounded"
+
+
+@pytest.mark.parametrize(("every", "words"), [(5, 0), (10, 0), (10, 20)])
+def test_a_slower_column_is_no_column_of_failed_readings(made, every, words):
+    """Rows of a faster one leave its cells empty: it holds for its own period, not for theirs."""
+    watts = np.full(1001, np.nan)
+    watts[::every] = 100.0
+    watts[: words * every] = np.nan
+    got = made(GPU, chunk(range(1001), watts))
+    (record,) = got.records
+    assert record.measured.covered_s == pytest.approx(1000.0 - words * every)
+    assert float(record.stated_j) == pytest.approx(100.0 * (1000.0 - words * every))
+    assert "CL290" in codes(got)
+    assert "CL125" not in codes(got)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_readings_that_fail_here_and_there_are_failed_ones(made, share):
+    watts = np.where(np.random.default_rng(3).random(1001) < share, np.nan, 100.0)
+    got = made(GPU, chunk(range(1001), watts))
+    assert "CL125" in codes(got)
+    assert "CL290" not in codes(got)
+
+
+def test_a_block_that_ends_in_failed_readings_loses_nothing_of_the_one_before():
+    series = tracing.Series(GPU, None, "f", Options())
+    usual, tracing.BLOCK = tracing.BLOCK, 50
+    watts = np.full(200, 100.0)
+    watts[48:50] = watts[98:100] = np.nan
+    try:
+        for start in range(0, 200, 10):
+            times = np.arange(start, start + 10) * float(SECOND)
+            series.take(Chunk(channel=GPU, t_us=times, values=watts[start : start + 10]))
+        series.close()
+    finally:
+        tracing.BLOCK = usual
+    assert series.covered_s == pytest.approx(199.0)
+    assert series.energy_j == pytest.approx(19_900.0)
+
+
+def test_a_power_that_is_too_low_for_its_device_is_said(made):
+    """Kilowatts under a header of watts."""
+    card = Channel(name="GPU 0", component="gpu", method="m", least_w=1.0)
+    (found,) = [f for f in made(card, chunk(range(11), [0.35] * 11, card)).findings if f.code == "CL248"]
+    assert "kW would fit, under a header of W" in found.message
+    assert "CL248" not in codes(made(GPU, chunk(range(11), [0.35] * 11)))
+
+
 def test_a_counter_that_wraps_is_exact(made):
     counter = Channel(name="p", component="cpu", kind="counter", method="m", max_range_j=1000.0)
     (record,) = made(counter, chunk(range(4), [900.0, 990.0, 80.0, 170.0], counter)).records

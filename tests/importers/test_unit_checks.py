@@ -94,12 +94,51 @@ def test_power_that_no_device_has(source, part, watts, unit, told):
 
 
 @pytest.mark.parametrize(
+    ("part", "watts", "least_w", "told"),
+    [
+        ("gpu", 0.3, 1.0, "kW would fit, under a header of W"),
+        ("wall", 0.0, 0.5, "less than any draws"),
+        ("wall", 0.2, 5.0, "kW would fit"),
+        ("gpu", 0.3, 0.0, None),
+        ("gpu", 1.5, 1.0, None),
+    ],
+)
+def test_power_that_no_device_is_as_low_as(source, part, watts, least_w, told):
+    found = list(of_trace(part, watts, "W", source, least_w=least_w))
+    assert (found == []) if told is None else told in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("kwh", "duration_s", "least_w", "offers", "mend"),
+    [
+        (1.0, 2.0, 0.0, ["1 Wh would fit", "a duration of 2 h would fit"], "in Wh or the duration in h"),
+        (10.0, 2.5, 0.0, ["10 Wh would fit", "a duration of 2.5 h would fit"], "the duration in h"),
+        (0.3, 3.6e6, 1.0, ["a duration of 3.6e+06 ms would fit"], "in ms"),
+        (18_000.0, 100.0, 0.0, ["18000 J would fit"], "if it is J, mend the header"),
+    ],
+)
+def test_a_duration_in_another_unit_is_offered_too(source, kwh, duration_s, least_w, offers, mend):
+    """Hours under seconds come to the same power as a thousandfold energy: which it is nothing tells."""
+    told = Stated(energy_j=kwh * KWH, energy_unit="kWh", duration_s=duration_s, least_w=least_w)
+    (one,) = of_run(told, source, 1)
+    assert all(offer in one.message for offer in offers), one.message
+    assert mend in one.mend, one.mend
+
+
+def test_gaps_between_times_are_no_unit(source):
+    assert list(of_length(100.0, 7000.0, source, 1, has_gaps=True)) == []
+    assert "h would fit" in next(of_length(2.0, 7200.0, source, 1, has_gaps=True)).message
+    assert "ms would fit" in next(of_length(7e6, 7000.0, source, 1, has_gaps=True)).message
+
+
+@pytest.mark.parametrize(
     ("stated_s", "told_s", "said"),
     [
         (10.0, 10.4, None),
         (10_000.0, 10.0, "ms would fit"),
         (1.0, 60.0, "min would fit"),
         (0.5, 3600.0, ""),
+        (1.0, 1000.0, "a thousandfold would fit"),
         (5.0, 0.0, None),
     ],
 )

@@ -138,7 +138,8 @@ def test_an_epoch_is_time_times_power(tmp_path):
     assert (float(run.energy[0].energy_j), run.duration_s) == (10_050.0, 100.5)
     assert (run.units, run.unit, run.workload) == (1, "epoch", "net on cifar")
     assert run.tags["power_limit"] == "100"
-    assert codes(got) == ["CL245"]
+    assert codes(got) == ["CL264", "CL245"]
+    assert "1 row tells of the mean epoch of one setting" in got.findings[0].message
 
 
 def test_the_trace_without_power_is_refused(tmp_path):

@@ -129,7 +129,7 @@ def on_terminal(command, *, cwd, env, stdout=None, rows=12, columns=100, meanwhi
             raw += piece
             if meanwhile is not None:
                 meanwhile(ours, raw)
-    code = process.wait(10)
+    code = process.wait(60)
     os.close(ours)
     screen = Screen(rows, columns)
     screen.feed(raw.decode())

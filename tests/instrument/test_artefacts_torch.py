@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.instrument.looking_at import looked, said
 
@@ -96,6 +97,16 @@ def test_a_wrapper_changes_nothing(wrap):
 def test_a_scripted_module_has_the_figures_of_its_source():
     network = small_convolutions()
     assert looked(torch.jit.script(network), IMAGE) == looked(network, IMAGE)
+
+
+@pytest.mark.filterwarnings(
+    "ignore:.*LeafSpec:FutureWarning"
+)  # of torch's own parts, where a program is copied
+def test_an_exported_program_has_the_figures_of_its_source():
+    network = small_convolutions().eval()
+    exported = looked(torch.export.export(network, (IMAGE,)), IMAGE)
+    assert exported.kind == "torch.export.ExportedProgram"
+    assert structs.replace(exported, kind="torch.nn.Module") == looked(network, IMAGE)
 
 
 def test_shared_weights_count_once():

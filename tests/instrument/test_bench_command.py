@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from carbonlens.domain.bench import Variant
-from carbonlens.domain.sources import Sources
+from carbonlens.domain.sources import ExternalMeter, Sources
 from carbonlens.errors import MeasurementError
 from carbonlens.instrument.bench_command import CommandArm, _left_behind
 from carbonlens.instrument.child import LeftBehind, subreaper
@@ -137,3 +137,92 @@ def test_the_record_says_how_a_command_failed_and_nothing_of_its_own(tmp_path, e
         arm.measure(1)
     (run,) = Ledger(tmp_path / "ledger").view().runs
     assert (run.status, run.error) == ("failed", f"MeasurementError: {kept}")
+
+
+def command_arm(tmp_path, command="pass", *, window_s=0.05, evaluate=None, sources=None):
+    """An arm of a line of Python, whose evaluation is one too."""
+
+    def python(line):
+        return (sys.executable, "-c", line)
+
+    variant = Variant(
+        name="a",
+        kind="command",
+        command=python(command),
+        units=1,
+        evaluate=None if evaluate is None else python(evaluate),
+    )
+    place = Place(ledger=str(tmp_path / "ledger"), sources=sources or Sources())
+    label = Label(step="a", study="s", role="variant", unit="call")
+    return CommandArm(variant, bench_of(("a", "b"), window_s=window_s), place, label, tmp_path)
+
+
+SAYS = 'import json, sys; print("first"); print(json.dumps({"accuracy": {"outcomes": [1, 0] * %d}}))'
+
+
+@pytest.mark.parametrize("half", [1, 700, 200_000])
+def test_a_line_of_quality_may_be_as_long_as_its_examples_are_many(tmp_path, half):
+    (quality,) = command_arm(tmp_path, evaluate=SAYS % half).evaluate().quality
+    assert (quality.name, quality.value, quality.n) == ("accuracy", 0.5, 2 * half)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        'sys.stderr.write("UserWarning: leaked semaphores")',
+        'sys.stdout.flush(); sys.stderr.write("100%|####| 5/5" + chr(13))',
+        'import atexit; atexit.register(lambda: sys.stderr.write("bye"))',
+    ],
+)
+def test_what_libraries_say_on_stderr_is_no_quality(tmp_path, after):
+    (quality,) = command_arm(tmp_path, evaluate=f"{SAYS % 5}; {after}").evaluate().quality
+    assert quality.n == 10
+
+
+def test_a_quality_on_stderr_alone_and_a_second_evaluation_are_understood(tmp_path):
+    line = 'import sys; sys.stderr.write("{}")'
+    (quality,) = command_arm(tmp_path, evaluate=line.format('{\\"accuracy\\": 0.5}')).evaluate().quality
+    assert quality.value == 0.5
+    with pytest.raises(MeasurementError, match="told no quality"):
+        command_arm(tmp_path, evaluate="pass").evaluate()
+
+
+def test_an_evaluation_that_fails_says_what_it_printed_wherever_that_was(tmp_path):
+    for stream in ("stdout", "stderr"):
+        line = f'import sys; sys.{stream}.write("no such model"); sys.exit(3)'
+        with pytest.raises(MeasurementError, match="exit code 3: no such model"):
+            command_arm(tmp_path, evaluate=line).evaluate()
+
+
+def test_what_a_loud_command_prints_is_not_kept(tmp_path):
+    size = 100_000
+    arm = command_arm(tmp_path, f'print("x" * {size})', window_s=0.3)
+    run = arm.measure(1)
+    assert run.units > 1
+    assert sum(file.stat().st_size for file in tmp_path.iterdir() if file.is_file()) < 2 * size
+
+
+TRACKS = "import carbonlens; carbonlens.track('inner')(int)()"
+
+
+def test_what_is_not_recorded_is_not_recorded_by_what_the_command_tracks_either(tmp_path, monkeypatch):
+    """A warm-up that a second sitting repeats: its blocks would be in totals beside the first ones."""
+    monkeypatch.setenv("CARBONLENS_LEDGER", str(tmp_path / "ledger"))
+    arm = command_arm(tmp_path, TRACKS)
+    arm.check(record=False)
+    assert Ledger(tmp_path / "ledger").view().runs == ()
+    arm.check(record=True)
+    runs = Ledger(tmp_path / "ledger").view().runs
+    (outer,) = [r for r in runs if r.step == "a"]
+    assert {r.parent_run_id for r in runs if r is not outer} == {outer.run_id}
+
+
+SLOW_METER = "while :; do echo $(date +%s%6N),80; sleep 0.4; done"
+SLOW = Sources(external=(ExternalMeter(name="plug", command=("sh", "-c", SLOW_METER), period_s=0.4),))
+
+
+def test_a_window_is_longer_than_the_update_period_of_its_meters(tmp_path):
+    run = command_arm(tmp_path, window_s=0.05, sources=SLOW).measure(1)
+    assert run.duration_s >= 0.8
+    assert run.units > 1
+    assert "CL127" not in {f.code for f in run.findings}

@@ -28,7 +28,7 @@ def got(number, frame):
 for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT):
     signal.signal(s, got)
 print(os.getpid(), flush=True)
-time.sleep(30)
+time.sleep(90)
 """
 
 
@@ -141,7 +141,7 @@ def test_a_sleep_measures_far_below_load(tmp_path):
 def test_signals_are_forwarded_once(tmp_path, number):
     process = start(tmp_path, PYTHON, "-c", TRAPPING)
     process.send_signal(number)
-    out, _ = process.communicate(timeout=15)
+    out, _ = process.communicate(timeout=60)
     assert out == f"got {int(number)}\n"
     assert process.returncode == 40 + number
     assert only_run(tmp_path).exit_code == 40 + number
@@ -154,7 +154,7 @@ NUMBERS -= {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 for s in NUMBERS:
     signal.signal(s, lambda number, frame: os.write(1, b"got %d\\n" % number))
 print("up", flush=True)
-end = time.monotonic() + 20
+end = time.monotonic() + 90
 while time.monotonic() < end:
     time.sleep(0.05)
     if len(sys.argv) > 1 and os.path.exists(sys.argv[1]):
@@ -176,7 +176,7 @@ def test_every_signal_that_can_be_caught_is_forwarded_and_none_ends_the_wrapper(
         time.sleep(0.02)
     time.sleep(0.5)
     over.touch()
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     assert process.returncode == 7
     assert sorted(int(line.removeprefix("got ")) for line in out.splitlines()) == [int(n) for n in CATCHABLE]
     assert only_run(tmp_path).exit_code == 7
@@ -189,7 +189,7 @@ def test_a_signal_to_the_whole_group_leaves_the_commands_end_as_it_is(tmp_path, 
     os.killpg(process.pid, number)
     time.sleep(0.3)
     over.touch()
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     assert process.returncode == 7
     assert f"got {int(number)}\n" in out
     assert only_run(tmp_path).exit_code == 7
@@ -198,7 +198,7 @@ def test_a_signal_to_the_whole_group_leaves_the_commands_end_as_it_is(tmp_path, 
 def test_a_timer_set_before_ends_the_command_as_without_the_wrapper(tmp_path):
     # alarm(2) outlives exec(2): perl -e 'alarm 5; exec @ARGV' is how a time limit is often set.
     process = start(tmp_path, "sh", "-c", "echo up; exec sleep 30", preexec_fn=lambda: signal.alarm(4))
-    assert process.wait(20) == -signal.SIGALRM
+    assert process.wait(60) == -signal.SIGALRM
     assert only_run(tmp_path).exit_code == 128 + signal.SIGALRM
 
 
@@ -219,7 +219,7 @@ def test_the_hang_up_of_a_terminal_reaches_a_command_whose_wrapper_leads_the_ses
     )
     os.close(theirs)
     os.close(ours)
-    out, _ = process.communicate(timeout=15)
+    out, _ = process.communicate(timeout=60)
     assert (out, process.returncode) == (f"got {int(signal.SIGHUP)}\n", 40 + signal.SIGHUP)
     assert only_run(tmp_path).exit_code == 40 + signal.SIGHUP
 
@@ -233,13 +233,13 @@ def test_an_ignored_signal_stays_ignored(tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
     )
     process.send_signal(signal.SIGHUP)
-    assert process.wait(15) == 5
+    assert process.wait(60) == 5
 
 
 def test_a_command_that_ignores_term_is_waited_for(tmp_path):
     process = start(tmp_path, "sh", "-c", "trap '' TERM; echo up; sleep 1; exit 6")
     process.send_signal(signal.SIGTERM)
-    assert process.wait(15) == 6
+    assert process.wait(60) == 6
     assert only_run(tmp_path).exit_code == 6
 
 
@@ -325,7 +325,7 @@ def test_it_also_works_outside_the_main_thread(tmp_path):
         target=lambda: results.append(run_command(["sh", "-c", "exit 4"], ledger=tmp_path / "ledger"))
     )
     work.start()
-    work.join(20)
+    work.join(60)
     assert [r.exit_code for r in results] == [4]
 
 
@@ -361,7 +361,7 @@ def test_a_terminals_interrupt_reaches_the_command_once(tmp_path):
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     os.write(ours, b"\x03")
-    out, _ = process.communicate(timeout=15)
+    out, _ = process.communicate(timeout=60)
     os.close(ours)
     os.close(theirs)
     assert (out, process.returncode) == ("seen 1\n", 0)

@@ -253,7 +253,7 @@ def test_ranks_that_lightning_starts_itself_are_counted_once_each(tmp_path, ledg
         env.pop(name, None)
     command = [sys.executable, str(script), str(ledger)]
     before = os.times()
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=580)
     after = os.times()
     assert done.returncode == 0, done.stderr[-2000:]
     first, second = sorted(runs(ledger), key=lambda r: r.rank)
@@ -276,7 +276,7 @@ def test_ranks_that_are_spawned(tmp_path, ledger):
     for name in ("MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "RANK"):
         env.pop(name, None)
     command = [sys.executable, str(script), str(ledger)]
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=580)
     assert done.returncode == 0, done.stderr[-2000:]
     first, second = sorted(runs(ledger), key=lambda r: r.rank)
     assert (first.job_id, first.rank, second.rank) == (second.job_id, 0, 1)

@@ -195,7 +195,7 @@ def test_units_of_blocks_inside_are_counted_and_those_of_others_are_not(tmp_path
     wait_until(seen, 20)
     assert inside.count() == (7, "image")
     assert other.count() == (None, None)
-    process.wait(30)
+    process.wait(60)
     process.stdout.close()
     # Its journal is gone; what it counted was counted.
     assert inside.count() == (7, "image")

@@ -87,7 +87,7 @@ def test_ort_values_bindings_vectors_and_callbacks_count_alike(model, ledger):
             done.set()
 
         session.run_async(None, given, callback, "mine")
-        assert done.wait(20)
+        assert done.wait(60)
         vector = onnxruntime.capi.onnxruntime_pybind11_state.OrtValueVector
         feeds, fetches = vector(), vector()
         feeds.push_back(value._ortvalue)
@@ -377,7 +377,7 @@ def test_a_failing_callback_error_is_counted_as_failed(model, ledger):
             done.set()
 
         session.run_async(None, {"x": np.ones((2, 99), "f4")}, callback=callback, user_data=None)
-        assert done.wait(20)
+        assert done.wait(60)
     assert told[0]
     assert "1 call of the session failed" in said(session.tracked.run, "CL193")
 
@@ -594,7 +594,7 @@ def test_a_session_that_was_let_go_of_counts_its_last_callback(model, ledger):
         session = TrackedSession(model, run=run)
         session.run_async(None, feed(), lambda *_: done.set(), None)
         del session
-        assert done.wait(20)
+        assert done.wait(60)
     assert run.run.units == 2
 
 

@@ -27,11 +27,11 @@ def test_threads_that_each_open_a_window_are_billed_the_process_once(tmp_path):
     inside = threading.Barrier(4)
 
     def work():
-        ready.wait(20)
+        ready.wait(60)
         with track("part", ledger=tmp_path):
-            inside.wait(20)
+            inside.wait(60)
             burn(0.2)
-            inside.wait(20)
+            inside.wait(60)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

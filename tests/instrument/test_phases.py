@@ -147,13 +147,13 @@ def test_two_threads_at_once_share_the_time_and_it_is_said(ledger):
         def one():
             with run.phase("one"):
                 first.set()
-                second.wait(5)
+                second.wait(60)
 
         def two():
-            first.wait(5)
+            first.wait(60)
             with run.phase("two"):
                 second.set()
-                thread.join(5)
+                thread.join(60)
                 time.sleep(0.01)
 
         thread, other = threading.Thread(target=one), threading.Thread(target=two)
@@ -255,7 +255,7 @@ def test_a_process_that_is_ended_at_a_switch_is_sealed_with_its_phases(tmp_path,
     child.stdout.readline()
     time.sleep(0.5)
     child.terminate()
-    assert child.wait(20) == -signal.SIGTERM
+    assert child.wait(60) == -signal.SIGTERM
     (run,) = runs(ledger)
     assert (run.status, run.error) == ("failed", "killed by signal 15")
     assert set(entered(run)) == {"p0", "p1"}

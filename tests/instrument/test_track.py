@@ -447,16 +447,16 @@ def test_one_tracker_in_two_threads_keeps_their_runs_apart(ledger):
             handles["first"] = run
             run.record_quality("who", 1.0)
             first_is_in.set()
-            second_is_in.wait(5)
+            second_is_in.wait(60)
         first_is_out.set()
 
     def second():
-        first_is_in.wait(5)
+        first_is_in.wait(60)
         with tracker as run:
             handles["second"] = run
             run.record_quality("who", 2.0)
             second_is_in.set()
-            first_is_out.wait(5)
+            first_is_out.wait(60)
             assert handles["first"].run.status == "complete"
             handles["seen"] = run.run.status
 

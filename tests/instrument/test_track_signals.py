@@ -39,7 +39,7 @@ def ended(folder, body, number=signal.SIGTERM, **more):
     process = start_python(HEAD + body, folder, str(folder / "ledger"), **more)
     try:
         process.send_signal(number)
-        return process.wait(30)
+        return process.wait(60)
     finally:
         kill_if_alive(process.pid)
         process.stdout.close()
@@ -186,7 +186,7 @@ def test_a_signal_that_is_ignored_stays_so(tmp_path):
     )
     process.stdout.readline()
     process.send_signal(signal.SIGHUP)
-    process.communicate("go on\n", timeout=30)
+    process.communicate("go on\n", timeout=60)
     assert process.returncode == 0
     assert ends_of(tmp_path) == {"s": ("complete", None, None)}
 
@@ -282,7 +282,7 @@ def test_a_forked_child_dies_alone(tmp_path):
         text=True,
     )
     os.kill(int(process.stdout.readline()), signal.SIGTERM)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=60)
     assert (out.strip(), process.returncode) == (str(-signal.SIGTERM), 0)
     assert ends_of(tmp_path) == {"s": ("complete", None, None)}
 
@@ -424,7 +424,7 @@ def test_a_fault_in_sealing_does_not_escape(tmp_path):
     )
     process = start_python(HEAD + body, tmp_path, str(tmp_path / "ledger"))
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=60)
     assert (out, process.returncode) == ("", -signal.SIGTERM)
     assert ends_of(tmp_path) == {"s": by(signal.SIGTERM)}
 
@@ -444,7 +444,7 @@ def test_a_signal_while_the_block_ends_lets_it_end(tmp_path):
         "wait()\n"
     )
     process = start_python(HEAD + body, tmp_path, str(tmp_path / "ledger"))
-    assert process.wait(30) == -signal.SIGTERM
+    assert process.wait(60) == -signal.SIGTERM
     process.stdout.close()
     assert ends_of(tmp_path) == {"s": ("complete", None, None)}
     assert journals(tmp_path) == []
@@ -479,7 +479,7 @@ def test_the_wrapper_and_the_program_say_the_same(tmp_path):
     )
     process.stdout.readline()
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     assert process.returncode == -signal.SIGTERM
     assert ends_of(tmp_path) == {"outer": by(signal.SIGTERM), "inner": by(signal.SIGTERM)}
     found = records(tmp_path)

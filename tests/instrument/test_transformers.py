@@ -6,9 +6,11 @@ import inspect
 import os
 import pickle
 import threading
+import time
 
 import pytest
 
+from carbonlens.instrument.tokens import TokenMeter
 from carbonlens.instrument.transformers import track_generate
 from tests.instrument.tiny_llm import EOS, PAD, prompts, tiny_llama, tracked, written
 
@@ -510,7 +512,9 @@ def in_a_thread(model, **arguments):
     return thread
 
 
-def test_streams_that_are_read_to_the_end_and_never_joined_are_whole(model, tmp_path):
+def test_streams_that_are_read_to_the_end_and_never_joined_are_whole(model, tmp_path, monkeypatch):
+    # The moment that the block's end gives them, on a machine whose threads may stand still for longer.
+    monkeypatch.setattr("carbonlens.instrument.transformers._MOMENT_S", 30.0)
     ids, _ = prompts(5)
     wanted = written(model.generate(input_ids=ids, **GREEDY)[0], 5)
     for _ in range(20):
@@ -522,6 +526,33 @@ def test_streams_that_are_read_to_the_end_and_never_joined_are_whole(model, tmp_
         thread.join()
         assert (run.run.tokens.requests, run.run.tokens.output, run.run.units) == (1, wanted, wanted)
         assert codes(run) == set()
+
+
+@pytest.mark.parametrize(("busy_s", "expected"), [(0.0, set()), (1.0, {"CL149"})])
+def test_a_call_that_is_being_counted_when_the_block_ends_is_in_it_or_is_said(
+    model, tmp_path, monkeypatch, busy_s, expected
+):
+    """Its own thread may be put aside between taking the call and counting it."""
+    ids, _ = prompts(5)
+    wanted = written(model.generate(input_ids=ids, **GREEDY)[0], 5)
+    taken, moment_s = threading.Event(), 0.05 if busy_s else 30.0
+    was = TokenMeter.add
+
+    def slowly(meter, call):
+        taken.set()
+        time.sleep(0.2 + busy_s)
+        was(meter, call)
+
+    monkeypatch.setattr(TokenMeter, "add", slowly)
+    # What a block's end may wait for, where nothing but that is at fault.
+    monkeypatch.setattr("carbonlens.instrument.transformers._MOMENT_S", moment_s)
+    with tracked(tmp_path) as run, track_generate(model, run):
+        thread = in_a_thread(model, input_ids=ids, **GREEDY)
+        assert taken.wait(60)
+    thread.join()
+    assert codes(run) == expected
+    if not expected:
+        assert (run.run.tokens.requests, run.run.tokens.output, run.run.units) == (1, wanted, wanted)
 
 
 class SlowEnd(Slow):

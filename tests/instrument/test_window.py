@@ -4,12 +4,13 @@ import time
 
 import pytest
 
+import carbonlens
 from carbonlens.domain.sources import Sources
 from carbonlens.instrument.window import Label, Place, measure
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
 from carbonlens.metering.sensors.discovery import Watch
-from carbonlens.metering.settling import LONGEST_S, settle_s
+from carbonlens.metering.settling import LONGEST_S, least_window_s, settle_s
 from tests.stalls import unless_stalled
 
 IDLE_W, LOAD_W = 50.0, 250.0
@@ -144,3 +145,39 @@ def test_sensors_that_need_no_time_are_not_waited_for(place):
     sensor = AveragingSensor(window_s=0.0, period_s=0.0)
     measure(LABEL, place, lambda *_: None, settle=lambda *_: called.append(1), seen=Watch((sensor,)))
     assert called == []
+
+
+def test_a_window_has_to_be_longer_than_every_update_period():
+    fast, slow = AveragingSensor(period_s=0.1).info, AveragingSensor(period_s=2.5).info
+    assert least_window_s([fast, slow]) == 5.0
+    assert least_window_s([]) == 0.0
+
+
+def test_who_repeats_work_is_told_how_long_before_it_begins(place):
+    told = []
+    sensor = AveragingSensor(window_s=0.0, period_s=0.2)
+    measure(LABEL, place, lambda *_: told.append("work"), size=told.append, seen=Watch((sensor,)))
+    assert told == [0.4, "work"]
+
+
+@pytest.mark.parametrize("settles", [True, False])
+def test_what_the_work_tracks_itself_is_a_part_of_the_run(place, settles):
+    def tracks(*_):
+        with carbonlens.track("inner", ledger=place.ledger):
+            pass
+
+    sensor = AveragingSensor(window_s=0.01)
+    outer = measure(LABEL, place, tracks, settle=tracks if settles else None, seen=Watch((sensor,))).run
+    tracks()
+    runs = Ledger(place.ledger).view().runs
+    parents = [r.parent_run_id for r in runs if r.step == "inner"]
+    assert parents == [outer.run_id] * (1 + settles) + [None]
+
+
+def test_a_block_that_the_work_leaves_open_is_said_to_overlap(place):
+    left = carbonlens.track("left", ledger=place.ledger)
+    run = measure(LABEL, place, lambda *_: left.__enter__() and None, seen=Watch(())).run
+    left.__exit__(None, None, None)
+    assert "CL108" in {f.code for f in run.findings}
+    (inner,) = [r for r in Ledger(place.ledger).view().runs if r.step == "left"]
+    assert inner.parent_run_id is None

@@ -48,6 +48,19 @@ def test_figures_of_a_site_within_their_bounds(tmp_path):
     assert codes(inventory_of(tmp_path, sites_toml=SITE + keys)) == []
 
 
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("pue_valid_from = 2026-01-15", "the first day of a month"),
+        ("pue_valid_from = 2026-02-01\npue_valid_to = 2026-02-01", "ends 2026-02-01, not after it begins"),
+        ("wue_valid_from = 2026-02-01", "a figure holds that it does not have: wue_l_per_kwh"),
+    ],
+)
+def test_when_a_figure_holds_is_checked(tmp_path, keys, said):
+    (fault,) = loaded(tmp_path, sites_toml=f'{SITE}pue = 1.2\npue_source = "s"\n{keys}\n').faults
+    assert (fault.file, said in f"{fault.what} {fault.mend}") == ("sites.toml", True), fault
+
+
 def test_a_site_that_nobody_declared(tmp_path):
     asset = "id,hardware,purchased,site,life_years,embodied_kg,embodied_source\na,S,2026-01-01,paris,4,5,s\n"
     inventory = inventory_of(

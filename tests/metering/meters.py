@@ -7,6 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from carbonlens.domain.sources import ExternalMeter
+from carbonlens.errors import MeasurementError
+from carbonlens.metering.sensors.external import collect
 
 WATCHED = """
 import sys, time
@@ -31,6 +33,25 @@ def saying(text, *, stay=True):
 def meter(command=(), **more):
     """Declare a meter of 1 %."""
     return ExternalMeter(**{"name": "plug", "command": command, "gain_95": 0.01, **more})
+
+
+def collected(declared, enough=4):
+    """Return a meter's lines; over more time where a busy machine started its program late.
+
+    Args:
+        declared: The meter.
+        enough: Lines that are wanted.
+    """
+    for seconds in (0.5, 2.0, 8.0, 30.0):
+        try:
+            told = collect(declared, seconds)
+        except MeasurementError as error:
+            if "told no power" not in str(error) or seconds == 30.0:
+                raise
+        else:
+            if len(told) >= enough:
+                return told
+    raise AssertionError("the meter told too little")
 
 
 def plist(elapsed_s=1.0, inside="", **energies_mj):

@@ -18,7 +18,8 @@ from carbonlens.metering.sealing import Sample, seal
 from carbonlens.metering.sensors.external import ExternalSensor, collect
 from carbonlens.metering.sensors.meter_lines import HoldCounter, LineParser, MeterLine, on_host_clock
 from carbonlens.metering.sensors.stream import ABOVE_J
-from tests.metering.meters import meter, printing, saying
+from tests.instrument.wrapper import wait_until
+from tests.metering.meters import collected, meter, printing, saying
 from tests.stalls import unless_stalled
 
 
@@ -76,8 +77,10 @@ def test_0_w_of_a_whole_machine_is_no_power_and_of_one_supply_of_two_it_is():
 
 @pytest.mark.parametrize(("component", "usable"), [("wall", False), ("total", False), ("gpu", True)])
 def test_a_meter_that_tells_0_w_of_all_the_machine_tells_nothing(component, usable):
-    sensor = ExternalSensor(meter(printing("0"), component=component), wait_s=0.5)
+    sensor = ExternalSensor(meter(printing("0"), component=component), wait_s=60 if usable else 0.1)
     try:
+        sensor._start()
+        wait_until(lambda: sensor._parser.refused or usable, 60)  # it tells its first line
         assert sensor.probe().usable is usable
     finally:
         sensor.close()
@@ -224,7 +227,8 @@ def read_until(sensor, joules):
 
 
 def test_a_program_is_read_and_described_as_declared():
-    sensor = ExternalSensor(meter(printing(), offset_95_w=0.5), wait_s=5)
+    sensor = ExternalSensor(meter(printing(), offset_95_w=0.5), wait_s=60)
+    begin_s = time.monotonic()
     try:
         assert sensor.info.update_period_s == 1.0  # nothing was seen yet
         probe = sensor.probe()
@@ -235,7 +239,7 @@ def test_a_program_is_read_and_described_as_declared():
         assert (info.scope, info.boundary, info.whole_machine) == ("wall", "it", True)
         assert info.gain_sigma == pytest.approx(0.01 / Z_95)
         assert info.offset_sigma_w == pytest.approx(0.5 / Z_95)
-        assert 0.015 < info.update_period_s < 0.5
+        assert 0.015 < info.update_period_s < time.monotonic() - begin_s  # 20 ms, longer on a busy machine
         assert info.width_known
         assert "+-1 %" in info.method
         assert sensor.notes() == ()
@@ -254,7 +258,7 @@ def test_unknown_accuracy_is_said_and_is_not_a_width_of_zero():
 def test_each_declared_rail_is_a_device_and_other_rails_are_left_out():
     text = "".join(f"{k * 1000000},{w},{r}\n" for k in range(3) for r, w in (("a", 10), ("b", 5), ("x", 999)))
     declared = meter(saying(text), rails=("a", "b"), component="gpu", boundary="device", period_s=1.0)
-    sensor = ExternalSensor(declared, wait_s=5)
+    sensor = ExternalSensor(declared, wait_s=60)
     try:
         assert sensor.probe().found.endswith("15 W now, a line every 1 s")
         assert [c.device for c in sensor.info.channels] == ["plug:a", "plug:b"]
@@ -282,18 +286,21 @@ def test_at_the_start_of_a_run_nothing_is_waited_for():
 
 
 @pytest.mark.parametrize(
-    ("command", "reason"),
+    ("command", "wait_s", "reason"),
     [
-        (("/no/such/meter",), "cannot be started"),
-        ((), "no command"),
-        (saying("", stay=False), "exit code 0"),
-        (saying("", stay=True), "told no power in 0.4 s"),
-        (saying("power is 5\n", stay=True), "power is 5"),
+        (("/no/such/meter",), 0.4, "cannot be started"),
+        ((), 0.4, "no command"),
+        (saying("", stay=False), 60, "exit code 0"),
+        (saying("", stay=True), 0.4, "told no power in 0.4 s"),
+        (saying("power is 5\n", stay=True), 0.4, "power is 5"),
     ],
 )
-def test_the_doctor_says_why_a_meter_cannot_be_used(command, reason):
-    sensor = ExternalSensor(meter(command), wait_s=0.4)
+def test_the_doctor_says_why_a_meter_cannot_be_used(command, wait_s, reason):
+    sensor = ExternalSensor(meter(command), wait_s=wait_s)
     probe = sensor.probe()
+    if reason == "power is 5":  # a busy machine takes a while to start it
+        wait_until(lambda: sensor._parser.refused, 60)
+        probe = sensor.probe()
     sensor.close()
     assert not probe.usable
     assert reason in probe.reason
@@ -308,7 +315,7 @@ def test_arguments_of_the_program_are_not_told():
 
 def test_a_program_that_ends_leaves_old_lines_which_are_no_reading():
     clock = [0.0]
-    sensor = ExternalSensor(meter(saying("0,5\n1000000,5\n")), wait_s=5, clock=lambda: clock[0])
+    sensor = ExternalSensor(meter(saying("0,5\n1000000,5\n")), wait_s=60, clock=lambda: clock[0])
     try:
         sensor.probe()
         assert sensor.read(edge=False) == (ABOVE_J,)
@@ -369,7 +376,7 @@ def test_what_the_program_started_ends_with_it(tmp_path):
         f"sleep 60 & echo $! > {tmp_path}/child\n"
         "while :; do echo $(($(date +%s%N) / 1000)),1; sleep 0.05; done\n"
     )
-    sensor = ExternalSensor(meter(("sh", str(script))), wait_s=0.5)
+    sensor = ExternalSensor(meter(("sh", str(script))), wait_s=60)
     assert sensor.probe().usable
     child = int((tmp_path / "child").read_text())
     sensor.close()
@@ -435,8 +442,7 @@ def test_a_file_is_followed_from_its_end_with_the_units_of_its_header(tmp_path):
 
 def test_collect_gives_raw_lines_on_this_machines_clock():
     before = time.monotonic() * 1e6
-    told = collect(meter(printing("42")), 0.5)
-    assert len(told) > 3
+    told = collected(meter(printing("42")))
     assert {line.watts for line in told} == {42.0}
     assert before <= told[0].t_us <= told[-1].t_us <= time.monotonic() * 1e6 + 1
     assert told[1].t_us - told[0].t_us >= 15_000

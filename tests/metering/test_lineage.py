@@ -94,12 +94,12 @@ def test_runs_of_two_threads_are_no_family_and_overlap(lineage):
     def work():
         lineage.enter(OUTER, None)
         inside.set()
-        leave.wait(5)
+        leave.wait(60)
         overlapped.append(lineage.leave(OUTER))
 
     thread = threading.Thread(target=work)
     thread.start()
-    inside.wait(5)
+    inside.wait(60)
     assert lineage.parent() is None
     lineage.enter(OTHER, None)
     leave.set()

@@ -103,11 +103,11 @@ def test_a_sampler_that_is_at_a_look_is_not_waited_for(tmp_path):
     def hold():
         with one._lock:
             held.set()
-            done.wait(5)
+            done.wait(60)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    held.wait(5)
+    held.wait(60)
     begin = time.monotonic()
     say(one, "load")
     assert time.monotonic() - begin < 0.5

@@ -191,7 +191,7 @@ def test_a_real_stream_is_read_end_to_end():
         "import sys, time\nwhile True: sys.stdout.write(sys.argv[1]); sys.stdout.flush(); time.sleep(0.05)\n"
     )
     sample = plist(0.05, cpu_energy=50, gpu_energy=5, ane_energy=0).replace("\0", "")
-    sensor = PowermetricsSensor((sys.executable, "-c", code, sample), package_only=False, wait_s=5)
+    sensor = PowermetricsSensor((sys.executable, "-c", code, sample), package_only=False, wait_s=60)
     try:
         assert sensor.probe().found == "powermetrics: cpu, gpu, npu"
         before = sensor.read(edge=True)
@@ -230,7 +230,7 @@ def test_sudo_is_never_let_ask():
     ],
 )
 def test_the_doctor_says_why(command, reason):
-    sensor = PowermetricsSensor(command, package_only=False, wait_s=0.3 if reason != "no energy" else 5.0)
+    sensor = PowermetricsSensor(command, package_only=False, wait_s=0.3 if "told nothing" in reason else 60.0)
     probe = sensor.probe()
     sensor.close()
     assert not probe.usable

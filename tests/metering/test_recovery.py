@@ -180,7 +180,7 @@ def test_no_folder_is_nothing_to_recover(tmp_path):
 
 def test_recovery_beside_the_work(folder, ledger):
     orphan(folder, ledger)
-    recover_beside(folder).join(5)
+    recover_beside(folder).join(60)
     assert len(Ledger(ledger).view().runs) == 1
 
 
@@ -222,7 +222,7 @@ def test_the_figure_is_the_same_whoever_seals_a_run(folder, ledger):
     orphan(folder, ledger)
     (by_command,) = recover(folder).recovered
     wanted, _ = orphan(folder, ledger)
-    recover_beside(folder).join(10)
+    recover_beside(folder).join(60)
     (beside,) = (r for r in runs(ledger) if r.run_id == wanted)
     assert beside.energy == by_command.run.energy
     assert set(inspect.signature(recover).parameters) == {"folder", "most_bytes"}
@@ -283,7 +283,7 @@ def test_a_journal_too_long_to_read_beside_work_stays_for_a_command(folder, ledg
     long = folder / "long.jsonl"
     with long.open("wb") as file:
         file.truncate(BESIDE_BYTES + 1)
-    recover_beside(folder).join(20)
+    recover_beside(folder).join(60)
     assert not short.exists()
     assert long.exists()
     assert recover_beside(folder) is None

@@ -43,7 +43,7 @@ def server(account):
 
 
 def probed(url, path=CHASSIS, **more):
-    sensor = RedfishSensor(ManagementController(kind="redfish", url=url + path, **more), wait_s=5)
+    sensor = RedfishSensor(ManagementController(kind="redfish", url=url + path, **more), wait_s=60)
     try:
         probe = sensor.probe()
         assert SECRET not in repr(probe)

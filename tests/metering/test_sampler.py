@@ -106,10 +106,15 @@ def test_looks_keep_the_beat_of_ten_a_second():
 
 def test_a_journal_is_put_on_the_disk_every_few_seconds():
     sampler, one = Sampler(), Counted()
+    begin = time.monotonic()
     sampler.add(one)
     wait_until(lambda: one.syncs)
     sampler.remove(one)
-    assert 35 <= one.samples <= 60
+    took_s = time.monotonic() - begin
+    assert took_s >= 4.0
+    assert one.samples <= 10 * took_s + 1
+    # Few of them where the machine kept the thread waiting: what there is, is no burst.
+    assert one.samples >= 35 or took_s > 5.5
 
 
 def test_a_fork_leaves_the_childs_sampler_empty():
@@ -148,7 +153,7 @@ def test_a_session_that_raises_does_not_end_the_others_sampler():
     own = module.Sampler()
     own.add(bad)
     own.add(good)
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while min(bad.looks, good.looks) < 2 and time.monotonic() < end:
         time.sleep(0.05)
     own.remove(bad)

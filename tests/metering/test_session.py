@@ -9,12 +9,14 @@ from decimal import Decimal
 import pytest
 
 from carbonlens.ledger.store import Ledger
+from carbonlens.metering.devices.conditions import Surroundings
 from carbonlens.metering.devices.throttling import CPUS, Throttling
-from carbonlens.metering.journal import read
+from carbonlens.metering.host_watch import HostWatch
+from carbonlens.metering.journal import JournalWriter, read
 from carbonlens.metering.patience import PatientSensor
 from carbonlens.metering.process_time import TreeClock
 from carbonlens.metering.records import new_run, one_line
-from carbonlens.metering.sampler import process_sampler
+from carbonlens.metering.sampler import Sampler, process_sampler
 from carbonlens.metering.sensors import Sensor
 from carbonlens.metering.sensors.cpu_model import CpuModelSensor
 from carbonlens.metering.sensors.discovery import Watch
@@ -48,6 +50,64 @@ def test_a_run_begins_with_its_window_and_not_with_the_search_for_sensors(tmp_pa
     assert read(path).header.run.start_us >= begin_us
     run = one.finish().run
     assert begin_us <= run.start_us <= run.end_us <= time.time_ns() // 1000
+
+
+class Read(CounterSensor):
+    """A counter that notes when it is read, by the wall clock."""
+
+    def __init__(self):
+        super().__init__()
+        self.read_us = []
+
+    def read(self, *, edge):
+        self.read_us.append(time.time_ns() // 1000)
+        return super().read(edge=edge)
+
+
+OURS = [
+    (JournalWriter, "append"),
+    (JournalWriter, "sync"),
+    (Session, "_open_journal"),
+    (HostWatch, "begin"),
+    (HostWatch, "rss"),
+    (HostWatch, "figures"),
+    (Surroundings, "begin"),
+    (Surroundings, "ask"),
+    (Surroundings, "end"),
+    (Sampler, "add"),
+    (Sampler, "remove"),
+]
+"""What of ours is done at the edges of a window beside reading the sensors."""
+
+
+def noting(owner, name, times_us, monkeypatch, *, wait_s=0.0):
+    """Have a method note when it is called by the wall clock, and take its time."""
+    was = getattr(owner, name)
+
+    def noted(*given, **more):
+        times_us.append(time.time_ns() // 1000)
+        time.sleep(wait_s)
+        return was(*given, **more)
+
+    monkeypatch.setattr(owner, name, noted)
+
+
+@pytest.mark.parametrize(("owner", "name"), OURS)
+def test_nothing_of_ours_that_takes_long_moves_start_or_end(tmp_path, monkeypatch, owner, name):
+    called_us, written_us = [], []
+    noting(owner, name, called_us, monkeypatch, wait_s=0.05)
+    noting(JournalWriter, "append", written_us, monkeypatch)
+    sensor = Read()
+    one = session(tmp_path, sensor)
+    one.start()
+    one.sync()
+    run = one.finish().run
+    # From the first reading, before it is written down, to the last one. Both are told apart by the clock
+    # that the run has, whatever the machine did meanwhile; a tick for the clock's own rounding.
+    assert called_us
+    assert sensor.read_us[0] - 2 <= run.start_us <= written_us[0] + 2
+    assert run.start_us < run.end_us <= sensor.read_us[-1] + 2
+    assert run.duration_s == pytest.approx((run.end_us - run.start_us) / 1e6)
 
 
 def test_a_session_is_sealed_into_its_ledger_and_leaves_no_journal(tmp_path, ledger):
@@ -140,7 +200,7 @@ def test_a_blocking_sensor_that_behaves_is_read_in_its_own_thread(tmp_path):
 
     def once(left):
         names.clear()
-        sensor = PatientSensor(Watched(), wait_s=5)
+        sensor = PatientSensor(Watched(), wait_s=60)
         assert (sensor.info.name, sensor.probe().usable) == ("counter", True)
         one = session(tmp_path / str(left), sensor)
         one.start()
@@ -156,7 +216,7 @@ def test_a_blocking_sensor_that_behaves_is_read_in_its_own_thread(tmp_path):
 
 
 def test_a_blocking_sensor_that_raises_is_a_gap(tmp_path):
-    sensor = PatientSensor(CounterSensor(faults={0, 1}), wait_s=5)
+    sensor = PatientSensor(CounterSensor(faults={0, 1}), wait_s=60)
     with pytest.raises(OSError, match="lost"):
         sensor.read(edge=True)
     sensor.close()
@@ -281,7 +341,7 @@ def test_a_look_that_is_under_way_at_the_end_closes_the_sensors_itself(tmp_path)
         begin = time.monotonic()
         run = one.finish().run
         took_s, was_closed = time.monotonic() - begin, sensor.closed
-        looking.join(5)
+        looking.join(60)
         assert took_s < 0.3
         assert not was_closed
         assert sensor.closed

@@ -14,7 +14,7 @@ ROWS = pages.rows()
 NAMED = {name for page in pages.PAGES for name in pages.names_of(page.read_text("utf-8"))}
 FORMULA_ROOMS = (
     *("accounting.formulas", "accounting.conversions", "accounting.power", "accounting.pedigree"),
-    *("compare.statistics", "compare.bootstrap", "signals.integrate", "signals.cpu_curve"),
+    *("compare.statistics", "compare.bootstrap", "compare.finance", "signals.integrate", "signals.cpu_curve"),
 )
 PRIMES = (2, 3, 5, 7, 11, 13)
 

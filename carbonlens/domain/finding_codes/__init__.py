@@ -6,8 +6,10 @@ from typing import Final
 
 from carbonlens.domain.finding_codes.accounting import ACCOUNTING
 from carbonlens.domain.finding_codes.auditing import AUDITING
+from carbonlens.domain.finding_codes.business import BUSINESS
 from carbonlens.domain.finding_codes.comparing import COMPARING
 from carbonlens.domain.finding_codes.devices import DEVICES
+from carbonlens.domain.finding_codes.drivers import DRIVERS
 from carbonlens.domain.finding_codes.emissions import EMISSIONS
 from carbonlens.domain.finding_codes.entry import FindingCode
 from carbonlens.domain.finding_codes.factors import FACTORS
@@ -34,8 +36,10 @@ FAMILIES: Final[tuple[tuple[str, tuple[FindingCode, ...]], ...]] = (
     ("Codes of emissions, water, embodied parts and instruments", EMISSIONS),
     ("Codes of comparing: runs, rounds, steps", COMPARING),
     ("Codes of judging: regularity, intervals, gates, effort, token fits", JUDGING),
+    ("Codes of the business case", BUSINESS),
     ("Codes of allocation and statements", STATEMENTS),
     ("Codes of the ledger", LEDGER),
+    ("Codes of drivers of change and of savings looked for again", DRIVERS),
     ("Codes of the audit: what is stated does not hold together", AUDITING),
 )
 """Headings of the families and their codes, in order."""

@@ -169,4 +169,12 @@ AUDITING: Final = (
         mend="use the factor of the year, or of the one before",
         example="run r1: uses a factor of 2019 for work of 2025",
     ),
+    FindingCode(
+        code="CL719",
+        severity="error",
+        title="Cell without a possible figure",
+        meaning="NaN, infinite, below 0 (a PUE below 1) or not to be read as one number: it is not used.",
+        mend="write the figure, or leave the cell empty where nobody knows it",
+        example="7B: energy 'nan' is no figure: it stays unknown",
+    ),
 )

@@ -102,7 +102,7 @@ IMPORTING: Final = (
         title="File refused",
         meaning="The file could not be read or understood.",
         mend="as the message says",
-        example="is of no known format (46 formats are read)",
+        example="is of no known format (55 formats are read)",
     ),
     FindingCode(
         code="CL215",

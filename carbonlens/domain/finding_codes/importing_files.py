@@ -147,8 +147,8 @@ IMPORTING_FILES: Final = (
         code="CL257",
         severity="info",
         title="Parts not told apart",
-        meaning="How each was measured is unknown, so all of the energy has grade D.",
-        mend="nothing; newer releases state the parts",
+        meaning="How each was measured, or which word of a name is whose, is not told.",
+        mend="nothing; newer releases state the parts. Name tables STUDY_STEP_latency.csv",
         example="parts are not told apart: all of it has grade D",
     ),
     FindingCode(
@@ -334,5 +334,21 @@ IMPORTING_FILES: Final = (
         meaning="Jobs or steps that share nodes each state the nodes' whole energy, or a part of the time.",
         mend="count exclusive jobs, or meter the node",
         example="jobs ran on the same nodes at the same time, and each states the nodes' whole energy",
+    ),
+    FindingCode(
+        code="CL290",
+        severity="info",
+        title="Column of a slower sensor",
+        meaning="A column tells a reading in some rows only, and evenly: the others are no failed readings.",
+        mend="nothing",
+        example="GPU 0: a reading in one of 5 rows: taken as of a slower sensor",
+    ),
+    FindingCode(
+        code="CL291",
+        severity="warning",
+        title="Same samples under another name",
+        meaning="A trace is byte for byte another one, and its name is that of another host or run.",
+        mend="nothing for a copy; name the hosts by --host, or by host in a map",
+        example="holds the same samples as a.csv, under another name; counted once",
     ),
 )

@@ -117,7 +117,8 @@ LEDGER: Final = (
         severity="error or info",
         title="Redacted",
         meaning="A record was redacted, or the original still holds what was to be taken out.",
-        mend="run the same carbonlens ledger redact again",
+        mend="of an original that is still there: run the same carbonlens ledger redact again; of a record "
+        "that says what was taken out: nothing",
         example="run r1 still holds what was to be taken out",
     ),
     FindingCode(

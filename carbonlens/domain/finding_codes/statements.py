@@ -40,6 +40,14 @@ STATEMENTS: Final = (
         example="the bill of lab is for 1000 kWh, and its meters counted 200",
     ),
     FindingCode(
+        code="CL459",
+        severity="warning",
+        title="Count of devices unknown",
+        meaning="A price per device hour is taken for one device of each run: the cost is a lower bound.",
+        mend="tag the runs with devices",
+        example="runs at aws-ie do not say on how many devices gpu:H100 they were",
+    ),
+    FindingCode(
         code="CL463",
         severity="info",
         title="Instruments do not lower a score",
@@ -56,6 +64,14 @@ STATEMENTS: Final = (
         example="1 reading of the meters of lab spans more than an hour",
     ),
     FindingCode(
+        code="CL466",
+        severity="info",
+        title="Undated figure of a site",
+        meaning="Nobody states for which time PUE, WUE or host overhead of the site hold: they count always.",
+        mend="state valid_from and valid_to of the figure in sites.toml",
+        example="PUE of berlin is stated for no time, and is used for 2026-03",
+    ),
+    FindingCode(
         code="CL467",
         severity="info",
         title="Costs to date",
@@ -63,6 +79,14 @@ STATEMENTS: Final = (
         mend="nothing; make the statement again when the period is over",
         example="the period is not over: fixed charges, expenses and hardware count up to 2026-11-28, as its "
         "energy does",
+    ),
+    FindingCode(
+        code="CL468",
+        severity="info",
+        title="Price of a device not used",
+        meaning="At a site that is no cloud the price of the asset and the electricity are the cost.",
+        mend="declare the hardware in assets.csv, or the site as cloud",
+        example="the price per device hour of gpu:H100 is not used for 3 runs at berlin",
     ),
     FindingCode(
         code="CL469",
@@ -294,9 +318,9 @@ STATEMENTS: Final = (
         code="CL497",
         severity="warning",
         title="Cloud runs without a price",
-        meaning="They name no instance type or no end, and no bill covers them: their cost is unknown.",
-        mend="import the bill, or tag the runs with instance_type and add its price",
-        example="3 runs at cloud site aws-ie name no instance type or no end, and no bill covers them",
+        meaning="They name no instance type, no device with a price or no end, and no bill covers them.",
+        mend="import the bill, or tag the runs with instance_type or device_type and add its price",
+        example="3 runs at aws-ie name no instance type, no device with a price or no end",
     ),
     FindingCode(
         code="CL498",

@@ -29,6 +29,8 @@ NPU_DEVICE: Final = "intel_npu"
 """Name under which a datasheet figure of an Intel NPU is declared."""
 
 _ROOT: Final = Path("/")
+_NVIDIA: Final = ("dev/nvidiactl", "dev/nvidia0", "dev/dxg", "proc/driver/nvidia")
+_AMD: Final = ("dev/kfd",)
 _METERS: Final = ("power_meter", "i915", "xe", "ina2")
 """What the names of hwmon chips begin with that a sensor reads."""
 
@@ -145,11 +147,7 @@ def shows_nvidia(root: Path) -> bool:
     Args:
         root: The file system.
     """
-    dev = root / "dev"
-    return any(
-        path.exists()
-        for path in (dev / "nvidiactl", dev / "nvidia0", dev / "dxg", root / "proc" / "driver" / "nvidia")
-    )
+    return any(map(os.path.exists, _below(root, _NVIDIA)))
 
 
 def shows_amd(root: Path) -> bool:
@@ -158,7 +156,13 @@ def shows_amd(root: Path) -> bool:
     Args:
         root: The file system.
     """
-    return (root / "dev" / "kfd").exists()
+    return any(map(os.path.exists, _below(root, _AMD)))
+
+
+@cache
+def _below(root: Path, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return places below a root as texts, which are quicker to look at than paths."""
+    return tuple(str(root / name) for name in names)
 
 
 def _boards(place: Place, *, everywhere: bool) -> Iterator[Sensor]:

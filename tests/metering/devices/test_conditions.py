@@ -53,7 +53,7 @@ def gpus(api, *uuids):
 def window(looks, meanwhile=lambda: None):
     looks.begin()
     for line in looks._asked:
-        assert line._sensor._asked_ahead.done.wait(10)
+        assert line._sensor._asked_ahead.done.wait(60)
     meanwhile()
     looks.ask()
     return {seen.device: seen for seen in looks.end()}

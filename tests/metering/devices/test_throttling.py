@@ -192,4 +192,4 @@ def test_only_gpus_that_the_window_reads_are_asked(tmp_path):
 
 def first_came(throttling):
     """Wait until the GPUs' first reading is there: it is not waited for by the work."""
-    assert throttling._asked._sensor._asked_ahead.done.wait(10)
+    assert throttling._asked._sensor._asked_ahead.done.wait(60)

@@ -1,0 +1,82 @@
+"""Standard modules and backports that are loaded when something of them is wanted, and not before.
+
+``import carbonlens`` is part of the user's program, whose start it must not delay. msgspec, which
+holds our records, loads ``typing_extensions`` where it is installed, and with it ``inspect``,
+``ast`` and ``tokenize``: a third of what ``carbonlens.track`` takes to load, for a function that is
+called when a decoder is made, which measuring does without.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, Final, NotRequired, Required
+
+BACKPORTS: Final = "typing_extensions"
+
+
+class Deferred(ModuleType):
+    """Stands for a module until somebody wants more of it than is known here.
+
+    Args:
+        name: The module.
+        known: What is given out without loading it.
+    """
+
+    def __init__(self, name: str, known: Mapping[str, object]) -> None:
+        """Load nothing."""
+        super().__init__(name)
+        # Without one, importlib.util.find_spec of the name would fail instead of saying that it is there.
+        self.__spec__ = ModuleSpec(name, None)
+        self.__dict__.update(known)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the module holds
+        """Look into the module itself; the import system's own questions about it are no use."""
+        if name.startswith("__") and name not in ("__all__", "__file__", "__version__"):
+            raise AttributeError(name)
+        return getattr(real(self.__name__), name)
+
+
+def real(name: str) -> ModuleType:
+    """Return the module of a name, in its place from now on.
+
+    Raises:
+        ImportError: If it is not installed.
+    """
+    if isinstance(sys.modules.get(name), Deferred):
+        del sys.modules[name]
+    return import_module(name)
+
+
+def load_records_library() -> None:
+    """Load msgspec without the backports, which it finds as they are once it makes use of them.
+
+    In the user's process: another thread that imports them meanwhile gets what it wants of
+    them, and from then on whoever imports them does so as ever. Nothing is done where either
+    is loaded already.
+    """
+    if "msgspec" in sys.modules or BACKPORTS in sys.modules:
+        return
+    # What msgspec takes of them. The marks are those of the standard library from Python 3.11 on.
+    stand_in = Deferred(
+        BACKPORTS, {"get_type_hints": _type_hints, "NotRequired": NotRequired, "Required": Required}
+    )
+    sys.modules[BACKPORTS] = stand_in
+    try:
+        import msgspec  # noqa: F401  # for the effect
+    finally:
+        if sys.modules.get(BACKPORTS) is stand_in:
+            del sys.modules[BACKPORTS]
+
+
+def _type_hints(*given: Any, **more: Any) -> dict[str, Any]:  # noqa: ANN401  # whatever theirs takes
+    """Return the hints as msgspec would have them: by the backports where they are, else without."""
+    try:
+        hints = real(BACKPORTS).get_type_hints
+    except ImportError:
+        from typing import get_type_hints as hints
+    found: dict[str, Any] = hints(*given, **more)
+    return found

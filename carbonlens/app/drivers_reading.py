@@ -1,0 +1,268 @@
+"""Use case part: the work of a period by functional unit, class and site, as a bridge takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from carbonlens.accounting import formulas
+from carbonlens.accounting.propagation import through
+from carbonlens.accounting.site_energy import Activity, Share, shares
+from carbonlens.accounting.statement import Statement
+from carbonlens.accounting.statement_lines import PAID, Line
+from carbonlens.app.statement import Made
+from carbonlens.app.statement_ledger import PeriodReading
+from carbonlens.compare.drivers_bridge import Side
+from carbonlens.compare.drivers_names import Key, Marks
+from carbonlens.compare.drivers_rates import rate_of
+from carbonlens.domain.drivers import NO_UNIT, Measure
+from carbonlens.domain.estimate import Estimate, add, unknown
+from carbonlens.domain.inventory import Inventory
+from carbonlens.factors.store import FactorSet
+from carbonlens.ledger.calendar import Calendar
+from carbonlens.ledger.queries import TAG
+from carbonlens.ledger.schema import unescaped
+from carbonlens.ledger.store import Ledger
+
+if TYPE_CHECKING:
+    from carbonlens.ledger.frames import View
+
+AMOUNTS: Final[Mapping[Measure, tuple[str, str]]] = {
+    "energy": ("facility_kwh", "kWh"),
+    "carbon-location": ("location_kg", "kg"),
+    "carbon-market": ("market_kg", "kg"),
+}
+"""Name and unit of a measure's amount in a statement; that of cost depends on the currency."""
+
+NO_NAME: Final = "(none)"
+"""Stands for the class of runs that state no value of the label."""
+
+_MARKS: Final = ("workload", "model", "hardware")
+_TELLING: Final = {"workload", "model"}
+
+Place = tuple[str, str, str]
+"""Unit, class and site."""
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """What a ledger holds of a period.
+
+    Attributes:
+        made: The statement, of which the work is a part.
+        shares: Energies by unit, class and site.
+        units: Work done, likewise; ``None`` where none is counted.
+        marks: What tells a class of work beside its name.
+        silent: Runs that state a unit and no number of it, by unit and class.
+        runs: Ids by unit and class, where they were asked for.
+    """
+
+    made: Made
+    shares: Mapping[Place, tuple[Share, ...]]
+    units: Mapping[Place, Decimal | None]
+    marks: Marks
+    silent: Mapping[Key, int] = {}
+    runs: Mapping[Key, tuple[str, ...]] = {}
+
+    @property
+    def statement(self) -> Statement:
+        """The statement."""
+        return self.made.statement
+
+    @property
+    def currencies(self) -> tuple[str, ...]:
+        """Currencies in which its electricity is paid."""
+        total, least = self.statement.total, self.statement.at_least
+        names = [*total.amounts, *(least.amounts if least is not None else ())]
+        return tuple(dict.fromkeys(n.removeprefix(PAID) for n in names if n.startswith(PAID)))
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """What work is read with: the ledger, and what a statement of it was made with."""
+
+    store: Ledger
+    inventory: Inventory
+    factors: FactorSet
+    calendar: Calendar
+
+
+def read_work(
+    made: Made, given: Given, by: str, where: Mapping[str, str] = {}, *, listed: bool = False
+) -> Work:
+    """Return the work of a statement's period.
+
+    Args:
+        made: The statement.
+        given: What it was made with.
+        by: What classes of work are told apart by.
+        where: Labels and tags of the runs that are asked for; all when empty.
+        listed: Whether the runs are listed too, for ``explain``.
+    """
+    text = made.period.text
+    clouds = {x.site_id for x in made.statement.lines if x.is_in_cloud}
+    with given.store.query(text, given.calendar) as view:
+        read = PeriodReading(view, given.inventory, given.factors, made.period)
+        read.without_electricity(clouds)
+        held: dict[Place, list[Activity]] = {}
+        units: dict[Place, Decimal | None] = {}
+        for unit, count, activity in read.work(by, where):
+            name = activity.group or NO_NAME
+            # A run of no units counts no work, whatever unit it names.
+            key = (unit or NO_UNIT, name, activity.site_id)
+            held.setdefault(key, []).append(activity)
+            before = units.get(key)
+            units[key] = before if count is None else count + (before or 0)
+        terms = {name: place.terms for name, place in read.places.items()}
+        marks, silent, runs = _told(view, by, where, listed=listed)
+    found: dict[Place, tuple[Share, ...]] = {}
+    counts: dict[Place, Decimal | None] = {}
+    for (unit, name, site), activities in held.items():
+        count = units[unit, name, site] if unit != NO_UNIT else None
+        key = (unit if count else NO_UNIT, name, site)
+        found[key] = (*found.get(key, ()), *shares(activities, terms, period=text))
+        counts[key] = count or None
+    return Work(made=made, shares=found, units=counts, marks=marks, silent=silent, runs=runs)
+
+
+def without_it(works: Iterable[Work]) -> frozenset[str]:
+    """Return sites of which IT energy is not told in a period: PUE is not told apart there in any.
+
+    Args:
+        works: Of both periods.
+    """
+    return frozenset(
+        key[2]
+        for work in works
+        for key, held in work.shares.items()
+        if any(s.energies.it_kwh.value is None for s in held)
+    )
+
+
+def sides(
+    work: Work,
+    measure: Measure,
+    currency: str | None = None,
+    *,
+    is_least: bool = False,
+    flat: frozenset[str] = frozenset(),
+) -> dict[Place, Side]:
+    """Return the rows of a period of true figures, or of lower bounds.
+
+    Args:
+        work: Of the period.
+        measure: What is explained.
+        currency: Of a cost.
+        is_least: Whether those of lower bounds.
+        flat: Sites at which facility energy stands for IT energy.
+    """
+    found = {}
+    lines = {(x.site_id, x.kind): x for x in work.statement.lines}
+    for key, held in work.shares.items():
+        own = [s for s in held if s.is_lower_bound == is_least]
+        metered = lines.get((key[2], "metered"))
+        # What a meter counted stands for all runs there; those known in another way are in its line.
+        if not own or (metered is not None and metered.is_lower_bound != is_least):
+            continue
+        line = lines.get((key[2], "at_least" if is_least else "recorded"))
+        amount = _amount(own, line, measure, currency)
+        if measure == "cost" and amount.value is None and line is not None and line.is_in_cloud:
+            # The price of a cloud holds it: its lines stand beside the electricity.
+            continue
+        count = work.units[key]
+        facility = add((s.energies.facility_kwh for s in own), "kWh")
+        found[key] = Side(
+            units=None if count is None else float(count),
+            it_kwh=facility if key[2] in flat else add((s.energies.it_kwh for s in own), "kWh"),
+            facility_kwh=facility,
+            amount=amount,
+        )
+    return found
+
+
+def _amount(own: Sequence[Share], line: Line | None, measure: Measure, currency: str | None) -> Estimate:
+    facility = add((s.energies.facility_kwh for s in own), "kWh")
+    if measure == "energy":
+        return facility
+    if measure == "carbon-location":
+        return add((s.location for s in own), "kg")
+    unit = currency or "kg"
+    if measure == "cost" and any(unit in s.costs for s in own):
+        return add((s.costs.get(unit, unknown(unit)) for s in own if unit in s.costs or not s.costs), unit)
+    name = f"{PAID}{unit}" if measure == "cost" else "market_kg"
+    if line is None or name not in line.amounts:
+        return unknown(unit)
+    rate = rate_of(line.estimate(name), line.estimate("facility_kwh"))
+    return through(formulas.emissions_kg, facility, rate, unit=unit)
+
+
+def leads(
+    first: Work, last: Work, same: Mapping[str, str], amount: str
+) -> dict[tuple[str, str, int], tuple[str, ...]]:
+    """Return what the figures of each class of work rest on, by unit, class and period (0 the earlier).
+
+    Args:
+        first: The earlier period.
+        last: The later one.
+        same: Names after by the names before.
+        amount: Name in a statement of what is explained, whose factors or prices it rests on.
+    """
+    found: dict[tuple[str, str, int], list[str]] = {}
+    for t, work in enumerate((first, last)):
+        lines = {x.site_id: x for x in work.statement.lines if x.kind in ("recorded", "at_least")}
+        for unit, name, site in work.shares:
+            shown = same.get(name, name) if t == 0 else name
+            held = found.setdefault((unit, shown, t), [])
+            held.append(runs_id(work, unit, name))
+            line, terms = lines.get(site), work.statement.terms.get(site)
+            inputs = line.amounts[amount].inputs if line is not None and amount in line.amounts else ()
+            held += [i for i in inputs if not i.startswith(("statement.", "energy.", "runs."))]
+            for around in (t.overheads for t in terms.variants) if terms is not None else ():
+                held += [around.pue_id] if around.pue is not None else []
+                held += [around.host_id] if around.host is not None else []
+    return {key: tuple(dict.fromkeys(held)) for key, held in found.items()}
+
+
+def runs_id(work: Work, unit: str, name: str) -> str:
+    """Return the id of the list of runs of a class of work."""
+    return f"runs.drivers.{work.made.period.text}.{unit}.{name}"
+
+
+def _told(
+    view: View, by: str, where: Mapping[str, str], *, listed: bool
+) -> tuple[Marks, dict[Key, int], dict[Key, tuple[str, ...]]]:
+    """Return marks of each class of work, runs without a number of units, and the runs."""
+    import narwhals as nw
+
+    from carbonlens.ledger import queries
+
+    parts = queries.matching(queries.roots(view.parts, view.orphans), where)
+    parts = queries.labelled(parts, [by])
+    names = [n for n in _MARKS if n != by]
+    marks: dict[Key, set[str]] = {}
+    for row in view.rows(parts.select(*dict.fromkeys(["unit", by, *names])).unique()):
+        told = {n: row[n] for n in names if row[n]}
+        if told.keys() & _TELLING:
+            marks.setdefault(_key(row, by), set()).add(" ".join(f"{n} {v}" for n, v in told.items()))
+    first = parts.filter(nw.col("is_first"), nw.col("units").is_null(), ~nw.col("unit").is_null())
+    silent = {
+        _key(row, by): int(row["runs"]) for row in view.rows(first.group_by("unit", by).agg(runs=nw.len()))
+    }
+    runs = dict(_runs(view, parts, by)) if listed else {}
+    return {key: frozenset(held) for key, held in marks.items()}, silent, runs
+
+
+def _runs(view: View, parts: object, by: str) -> Iterator[tuple[Key, tuple[str, ...]]]:
+    found: dict[Key, list[str]] = {}
+    frame = parts.select("unit", by, "run_id").unique().sort("run_id")  # type: ignore[attr-defined]  # a frame of narwhals, which is imported late
+    for row in view.rows(frame):
+        found.setdefault(_key(row, by), []).append(row["run_id"])
+    for key, held in found.items():
+        yield key, tuple(held)
+
+
+def _key(row: Mapping[str, object], by: str) -> Key:
+    name = str(row[by] or NO_NAME)
+    # The column of tags has what ends one escaped.
+    return str(row["unit"] or NO_UNIT), unescaped(name) if by.startswith(TAG) else name

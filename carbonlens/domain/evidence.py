@@ -1,0 +1,105 @@
+"""Evidence: what a report of a comparison was computed from, complete enough to compute it again.
+
+It travels inside the report (attached to the PDF, embedded in HTML and JSON), so that
+``verify`` needs nothing but the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import msgspec
+
+from carbonlens.domain.business import Business
+from carbonlens.domain.decoding import decode_json
+from carbonlens.domain.factor import Vector
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.run import Run
+from carbonlens.domain.study import Study
+from carbonlens.errors import InputFileError
+
+SCHEMA: Final = "carbonlens/evidence/1"
+
+
+class MadeWith(msgspec.Struct, frozen=True, kw_only=True):
+    """Versions that a report's bytes depend on.
+
+    Attributes:
+        carbonlens: Version of carbonlens.
+        libraries: Version by package that draws or lays out.
+        templates_sha256: Over names and contents of the templates and style sheets used.
+        fonts_sha256: Over the font files.
+    """
+
+    carbonlens: str
+    libraries: dict[str, str] = msgspec.field(default_factory=dict)
+    templates_sha256: str | None = None
+    fonts_sha256: str | None = None
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Inputs of a comparison.
+
+    Attributes:
+        schema: Version of this shape.
+        study: The study as it was resolved: steps, gates, volume, places.
+        runs: Every run that entered, as recorded. Hosts and users are pseudonyms in them.
+        vector: Factors and prices for all arms.
+        outcomes: Right (1) or wrong (0) by example, by hash, where the ledger kept them.
+        notes: Findings made before comparing: of reading, selecting, measuring.
+        made_with: What the report was made with; ``None`` before it is made.
+        business: The business case that the report prints beside the comparison; ``None`` without one.
+        runs_left_out: How many runs it would hold, where they are too many to travel with a report.
+    """
+
+    schema: str = SCHEMA
+    study: Study
+    runs: tuple[Run, ...]
+    vector: Vector
+    outcomes: dict[str, tuple[int, ...]] = msgspec.field(default_factory=dict)
+    notes: tuple[Finding, ...] = ()
+    made_with: MadeWith | None = None
+    business: Business | None = None
+    runs_left_out: int = 0
+
+    def noting(self, findings: tuple[Finding, ...]) -> Evidence:
+        """Return the same with more findings."""
+        return msgspec.structs.replace(self, notes=(*self.notes, *findings)) if findings else self
+
+
+def encode(evidence: Evidence) -> bytes:
+    """Return the evidence as JSON, the same bytes every time."""
+    return msgspec.json.encode(evidence)
+
+
+def decode(content: bytes, where: str) -> Evidence:
+    """Return the evidence that a report carries.
+
+    Args:
+        content: JSON as ``encode`` gives it.
+        where: The report, for the error.
+
+    Raises:
+        InputFileError: If it is damaged, or from a newer carbonlens.
+    """
+    try:
+        evidence = decode_json(content, Evidence)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputFileError(
+            f"the evidence in it cannot be read ({error})",
+            where=where,
+            mend="take the file as carbonlens wrote it, or verify against --ledger",
+        ) from error
+    if evidence.schema != SCHEMA:
+        raise InputFileError(
+            f"its evidence has the form {evidence.schema!r}, known is {SCHEMA!r}",
+            where=where,
+            mend="verify it with the carbonlens that wrote it, or a newer one",
+        )
+    return evidence
+
+
+def sha256(evidence: Evidence) -> str:
+    """Return the hash of what was computed from, whatever it was rendered with."""
+    return hashlib.sha256(encode(msgspec.structs.replace(evidence, made_with=None))).hexdigest()

@@ -1,0 +1,105 @@
+"""Energies since the sample before: added up, each over its own seconds.
+
+Formats that tell how long each sample took are believed; of the others a sample took the time
+since the one before it. What the first one took is not told then: the usual time is taken, since
+its joules were counted over some time, and a mean power without it would be too high.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from carbonlens.domain.units import US_PER_S
+
+if TYPE_CHECKING:
+    from carbonlens.importers.contract import Array
+
+SET_BACK_PERIODS: Final = 3
+"""A time that falls back by more periods than this is a clock that was set, not a late line."""
+
+
+class Deltas:
+    """Sums of one channel's energies, and of the seconds that they are of.
+
+    Attributes:
+        count: Samples that told an energy.
+        covered_s, lost_s: Seconds of those, and of the ones that failed.
+        first_us, last_us: Begin of the first and end of the last; infinite without times.
+        is_told: Whether the format tells what each sample covers.
+    """
+
+    def __init__(self) -> None:
+        """Start without a sample."""
+        self.count = 0
+        self.covered_s = self.lost_s = 0.0
+        self.first_us, self.last_us = math.inf, -math.inf
+        self.is_told = False
+        self.has_lost = False
+        self._joules: list[float] = []
+        self._last_us: float | None = None
+        self._open: float | None = None
+        """The first energy while nothing tells what it covers."""
+
+    @property
+    def energy_j(self) -> float | None:
+        """Joules of all samples; ``None`` without one."""
+        return math.fsum(self._joules) if self.count else None
+
+    def take(self, t_us: Array | None, joules: Array, seconds: Array | None) -> None:
+        """Take further samples, in the order of the file.
+
+        Args:
+            t_us: Their times; ``None`` in formats without.
+            joules: Energies; NaN for one that failed.
+            seconds: What each covers; ``None`` takes the time since the sample before.
+        """
+        import numpy as np
+
+        if not len(joules):
+            return
+        good = np.isfinite(joules)
+        self.count += int(good.sum())
+        self._joules.append(float(joules[good].sum()))
+        self.has_lost = self.has_lost or not bool(good.all())
+        if seconds is not None:
+            self.is_told = True
+            lengths = np.asarray(seconds, dtype=np.float64)
+        elif t_us is not None:
+            lengths = self._since(t_us, float(joules[0]))
+        else:
+            return
+        self.covered_s += float(np.nansum(lengths[good]))
+        self.lost_s += float(np.nansum(lengths[~good]))
+        if t_us is not None:
+            first_s = float(lengths[0]) if math.isfinite(lengths[0]) else 0.0
+            self.first_us = min(self.first_us, float(t_us[0]) - first_s * US_PER_S)
+            self.last_us = max(self.last_us, float(t_us.max()))
+
+    def _since(self, t_us: Array, first_j: float) -> Array:
+        """Return the seconds since the sample before each; NaN for a first one that stands alone."""
+        import numpy as np
+
+        before = math.nan if self._last_us is None else self._last_us
+        steps: Array = np.diff(t_us, prepend=before)
+        self._last_us = float(t_us[-1])
+        rising = steps[steps > 0]
+        if not len(rising):
+            self._open = first_j if math.isnan(before) else self._open
+            return np.where(steps < 0, 0.0, steps) / US_PER_S
+        usual_us = float(np.median(rising))
+        self._close(usual_us)
+        # A clock that was set back parts the series: what the next sample covers is not told either.
+        begins = np.isnan(steps) | (steps < -SET_BACK_PERIODS * usual_us)
+        return np.where(begins, usual_us, np.maximum(steps, 0.0)) / US_PER_S
+
+    def _close(self, usual_us: float) -> None:
+        """Give a first sample that stood alone the usual time."""
+        if self._open is None:
+            return
+        if math.isfinite(self._open):
+            self.covered_s += usual_us / US_PER_S
+        else:
+            self.lost_s += usual_us / US_PER_S
+        self.first_us -= usual_us
+        self._open = None

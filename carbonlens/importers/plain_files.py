@@ -1,0 +1,47 @@
+"""Content as a file of its own, for libraries that open paths: unpacked where the source is packed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from carbonlens.errors import InputFileError
+from carbonlens.importers.sources import Source
+
+_BLOCK: Final = 1 << 20
+
+
+@contextmanager
+def plain_file(source: Source) -> Iterator[Path]:
+    """Yield a path whose content is the source's: its own, or a copy that is gone afterwards.
+
+    Raises:
+        InputFileError: If it cannot be unpacked.
+    """
+    with tempfile.TemporaryDirectory(prefix="carbonlens-") as folder:
+        yield source.path if _is_plain(source) else _copy(source, Path(folder) / "content")
+
+
+def _is_plain(source: Source) -> bool:
+    if source.member is not None:
+        return False
+    with source.path.open("rb") as file:
+        return file.read(len(source.start)) == source.start
+
+
+def _copy(source: Source, place: Path) -> Path:
+    import zipfile
+    import zlib
+
+    try:
+        with source.open() as packed, place.open("wb") as file:
+            shutil.copyfileobj(packed, file, _BLOCK)
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
+        raise InputFileError(
+            f"cannot be unpacked ({error})", where=source.shown, mend="unpack it yourself, or copy it again"
+        ) from error
+    return place

@@ -1,0 +1,130 @@
+"""``report``, ``verify`` and ``export`` as users call them, on a study's ledger."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from tests.app import sci_case
+from tests.app.test_verify import filled_ledger
+from tests.cli.commands import Shell
+
+FACTOR = """
+[place]
+name = "Example place"
+
+[grid.location]
+id = "grid:example"
+zone = "XX"
+period = "2024"
+value_kg_per_kwh = 0.35
+u_relative = 0.05
+source = "example"
+example = true
+"""
+PUE = """
+[facility]
+pue = 1.0
+source = "example"
+"""
+
+
+@pytest.fixture(scope="module")
+def carbonlens(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export")
+    filled_ledger(folder / ".carbonlens")
+    return Shell(folder)
+
+
+def test_every_format_is_written_and_verify_takes_three(carbonlens):
+    made = carbonlens("report", "engineering", "--format", "html,pdf,xlsx,md,json", "-o", "out")
+    assert made.stdout.count("saved ") == 5
+    for suffix in ("html", "pdf", "json"):
+        told = carbonlens("verify", f"out/engineering.{suffix}")
+        assert told.stdout.startswith("verified: ")
+        assert "byte for byte the same file" in told.stdout
+        assert max(len(line) for line in told.stdout.splitlines()) <= 80
+    for suffix in ("xlsx", "md"):
+        refused = carbonlens("verify", f"out/engineering.{suffix}", code=2)
+        assert "verify the PDF, HTML or JSON" in refused.stderr
+
+
+def test_a_forged_report_exits_4_and_names_the_figure(carbonlens):
+    carbonlens("report", "business-case", "--format", "json", "-o", "forged")
+    file = carbonlens.folder / "forged" / "business-case.json"
+    text = file.read_text(encoding="utf-8")
+    whole = carbonlens.json("verify", file)
+    assert (whole["schema"], whole["holds"], whole["mismatches"]) == ("carbonlens/verify/1", True, [])
+    file.write_text(text.replace('"printed_interval": "[', '"printed_interval": "[0', 1), encoding="utf-8")
+    told = carbonlens("verify", file, code=4)
+    assert told.stdout.startswith("NOT verified: 1 figure of ")
+    shape = carbonlens.json("verify", file, code=4)
+    assert [m["figure_id"] for m in shape["mismatches"]]
+    assert shape["rebuilt"] == "different"
+
+
+def test_verify_against_the_ledger_sees_what_was_changed_there(carbonlens):
+    carbonlens("report", "business-case", "--format", "json", "-o", "kept")
+    told = carbonlens("verify", "kept/business-case.json", "--ledger", ".carbonlens")
+    assert "of the ledger" in told.stdout
+
+
+def test_a_missing_report_is_a_plain_error(carbonlens):
+    assert "cannot be read" in carbonlens("verify", "none.json", code=3).stderr
+
+
+def test_a_model_card_in_grams(carbonlens):
+    def card(assumptions):
+        (carbonlens.folder / "assumptions.toml").write_text(assumptions)
+        made = carbonlens(
+            "export", "model-card", "--assumptions", "assumptions.toml", "--training-type", "fine-tuning"
+        )
+        return yaml.safe_load(made.stdout.split("---\n")[1])
+
+    # Without a PUE it is a lower bound, which no card's one number may be.
+    assert card(FACTOR) is None
+    entry = card(FACTOR + PUE)["co2_eq_emissions"]
+    assert entry["emissions"] > 0
+    assert entry["training_type"] == "fine-tuning"
+
+
+def test_forms_tables_comments_and_badges(carbonlens):
+    form = carbonlens("export", "ai-act", "--flop", "1e18").stdout
+    assert "1.00e+18 FLOP (stated)" in form
+    assert carbonlens("export", "latex").stdout.count(r"\begin{tabular}") == 1
+    assert carbonlens("export", "pr").stdout.startswith("<!-- carbonlens: ")
+    assert carbonlens("export", "badge", "-o", "badge.svg").stdout == "saved badge.svg\n"
+    assert (carbonlens.folder / "badge.svg").read_text(encoding="utf-8").startswith("<svg ")
+    shape = carbonlens.json("export", "badge")
+    assert (shape["schema"], shape["kind"]) == ("carbonlens/export/1", "badge")
+
+
+def test_a_statement_of_software_carbon_intensity(tmp_path):
+    sci_case.write(tmp_path, [*sci_case.served(), sci_case.headroom()])
+    made = Shell(tmp_path)(
+        "export", "sci", "--unit", "request", "--study", "chat", "--inventory", "inventory", "--factors",
+        "factors.csv", "--ledger", "ledger",
+    )  # fmt: skip
+    text = made.stdout
+    assert "ISO/IEC 21031" in text
+    assert "**Functional unit (R)**: request" in text
+    assert f"**Count of R**: {sci_case.SERVING * sci_case.REQUESTS} " in text
+    assert "**Score**: unknown" not in text
+    assert text.count("| lab, serving |") >= 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("model-card", "--step", "none"), "no run of role"),
+        (("model-card", "--role", "dancing"), "no such role"),
+        (("sci",), "a score is per functional unit"),
+        (("badge", "--study", "none"), "no runs of study"),
+        (("badge", "-o", "none/there/badge.svg"), "cannot be written"),
+        (("poem",), "poem"),
+    ],
+)
+def test_what_cannot_be_exported_is_said(carbonlens, arguments, words):
+    told = carbonlens("export", *arguments, code=2)
+    assert words in told.stderr
+    assert "Traceback" not in told.stderr

@@ -1,0 +1,78 @@
+"""Columns add up as they are printed, and a small part is never printed as nothing."""
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carbonlens.domain.estimate import Estimate, add
+from carbonlens.reporting import format as fmt
+from carbonlens.reporting.columns import column
+
+AMOUNTS = st.lists(st.floats(-1e6, 1e9, allow_subnormal=False), min_size=1, max_size=12)
+
+
+def estimates(values, unit="kg"):
+    return {f"p{n}": Estimate(value=v, unit=unit, signed=v < 0) for n, v in enumerate(values)}
+
+
+def number(text):
+    """Return the number of a printed text; a part below the last place counts as nothing."""
+    if text.startswith(("<", ">")):
+        return 0.0
+    return float(
+        re.sub("[^-0-9.e]", "", text.replace("\N{MINUS SIGN}", "-").partition("\N{NO-BREAK SPACE}")[0])
+    )
+
+
+@given(AMOUNTS, st.floats(0, 1))
+def test_parts_add_up_to_the_total_as_it_is_printed(values, width):
+    parts = estimates(values)
+    total = add(parts.values(), "kg")
+    total = Estimate(value=total.value, unit="kg", signed=True, u_random=abs(total.value or 0) * width)
+    made = column(fmt.mass, "total", total, parts)
+    printed = [number(made.printed(n, e).text) for n, e in parts.items()]
+    whole = number(made.printed("total", total).text)
+    if made.numbers.keys() != {"total"}:
+        grain = 10.0**-made.places
+        assert math.fsum(printed) == pytest.approx(whole, abs=grain / 1e3)
+        for value, shown in zip(values, printed, strict=True):
+            assert abs(value * made.scale.factor - shown) <= grain * 1.001
+
+
+@given(AMOUNTS.filter(lambda v: min(v) > 0), AMOUNTS.filter(lambda v: min(v) > 0))
+def test_parts_of_a_part_add_up_to_it(first, second):
+    parts = estimates([math.fsum(first), *second])
+    made = column(fmt.mass, "total", add(parts.values(), "kg"), parts)
+    inner = {f"inner{n}": e for n, e in enumerate(estimates(first).values())}
+    if "p0" in made.numbers:
+        made = made.with_parts(made.numbers["p0"], inner)
+        grain = 10.0**-made.places
+        assert math.fsum(made.numbers[n] for n in inner) == pytest.approx(made.numbers["p0"], abs=grain / 1e3)
+
+
+def test_a_part_that_rounds_to_nothing_is_not_printed_as_nothing():
+    parts = estimates([1000.0, 1e-6])
+    made = column(fmt.mass, "total", add(parts.values(), "kg"), parts)
+    assert made.printed("p1", parts["p1"]).text.startswith("<")
+    assert made.printed("p0", parts["p0"]).text == made.printed("total", add(parts.values(), "kg")).text
+
+
+def test_the_case_of_three_texts():
+    """1.35 and 10.0 are 11.35: printed apart they were 1.35 + 10.0 = 11.3."""
+    parts = {n: Estimate(value=v, unit="EUR", u_random=0.3) for n, v in (("a", 1.35), ("b", 9.99))}
+    total = add(parts.values(), "EUR")
+    made = column(fmt.money, "total", total, parts)
+    texts = [number(made.printed(n, e).number) for n, e in parts.items()]
+    assert math.fsum(texts) == pytest.approx(number(made.printed("total", total).number))
+
+
+def test_parts_that_are_no_sum_are_left_as_they_are():
+    parts = estimates([1.0, 2.0])
+    made = column(fmt.mass, "total", Estimate(value=9.0, unit="kg"), parts)
+    assert set(made.numbers) == {"total"}
+    assert made.printed("p0", parts["p0"]).text == fmt.mass(parts["p0"]).text
+    unknown = column(fmt.mass, "total", Estimate(value=None, unit="kg", state="unknown"), parts)
+    assert unknown.printed("total", Estimate(value=None, unit="kg", state="unknown")).text == fmt.UNKNOWN

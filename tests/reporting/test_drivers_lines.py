@@ -1,0 +1,91 @@
+"""Rows of a bridge add up as they are printed, whatever the sizes, and small ones are no false digits."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carbonlens.cli.drivers_view import _bars
+from carbonlens.domain.drivers import Bridge, Effect
+from carbonlens.domain.estimate import Estimate
+from carbonlens.reporting.drivers_lines import change_text, rows
+
+NAMES = ("volume", "mix", "place", "energy", "pue")
+
+
+def estimate(value, unit="kWh", u=0.0):
+    return Estimate(value=value, unit=unit, u_random=u, signed=True)
+
+
+def bridge(before, changes, *, measure="energy", unit="kWh", u=0.0, remainder=0.0):
+    effects = tuple(Effect(name=n, change=estimate(v, unit, u)) for n, v in zip(NAMES, changes, strict=False))
+    after = before + sum(changes)
+    return Bridge(
+        measure=measure,
+        unit=unit,
+        method="lmdi",
+        before=Estimate(value=before, unit=unit, u_random=u),
+        after=Estimate(value=after, unit=unit, u_random=u, signed=True),
+        change=estimate(after - before, unit, u),
+        effects=effects,
+        remainder=remainder,
+        parts=(),
+        classes=(),
+        changes=(),
+    )
+
+
+def number(text):
+    """Return the number of a printed amount."""
+    plain = text.replace("\u202f", "").replace("\u00a0", " ").replace("−", "-")
+    return float(re.search(r"[-+]?\d+(?:\.\d+)?", plain)[0])
+
+
+AMOUNTS = st.floats(-1e5, 1e5).map(lambda x: round(x, 3))
+
+
+@given(
+    st.floats(1.0, 1e6),
+    st.lists(AMOUNTS, min_size=5, max_size=5),
+    st.sampled_from([("energy", "kWh"), ("carbon-location", "kg"), ("cost", "EUR")]),
+    st.floats(0, 100),
+)
+def test_the_first_total_and_all_effects_sum_to_the_last_as_printed(before, changes, what, u):
+    measure, unit = what
+    found = rows(bridge(before, changes, measure=measure, unit=unit, u=u), ("a", "b"), "x")
+    first, *effects, last = [r for r in found if r.kind != "remainder"]
+    total = number(first.number) + sum(number(r.number) for r in effects)
+    assert total == pytest.approx(number(last.number), abs=1e-6 * max(abs(total), 1))
+    units = {re.sub(r"[\d.+−\u202f\u00a0]|million", "", r.number) for r in found if r.kind != "remainder"}
+    assert len(units) == 1
+
+
+def test_an_effect_of_rounding_alone_is_no_row_and_a_remainder_has_its_own():
+    found = rows(bridge(100.0, [10.0, 1e-14, 0.0, -2.0, 0.0], remainder=1e-13), ("a", "b"), "x")
+    assert [r.name for r in found] == [
+        "a",
+        "volume of work",
+        "energy per unit of work",
+        "remainder (rounding)",
+        "b",
+    ]
+    assert found[-2].number == "0"
+    assert found[-2].figure_id == "x.remainder"
+    assert rows(bridge(100.0, [10.0], remainder=0.5), ("a", "b"), "x")[-2].number == "5.0e-01 kWh"
+
+
+def test_the_change_stands_with_its_sign_and_share():
+    assert change_text(bridge(100.0, [10.0])) == "+10\u00a0kWh, +10\u00a0%"
+    assert "%" not in change_text(bridge(0.0, [10.0]))
+
+
+@given(st.floats(-10, 1e6), st.lists(AMOUNTS, min_size=1, max_size=5))
+def test_bars_fit_their_column_and_show_the_sign(before, changes):
+    found = rows(bridge(before, changes), ("a", "b"), "x")
+    for row, bar in zip(found, _bars(found), strict=True):
+        assert len(bar) <= 23
+        if row.kind == "effect":
+            assert set(bar.strip()) == ({"+"} if row.end >= row.start else {"-"})
