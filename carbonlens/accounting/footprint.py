@@ -112,18 +112,20 @@ def _outermost(runs: Sequence[Run]) -> list[Run]:
 
 def _hours(runs: Sequence[Run], *, by_device: bool) -> float | None:
     """Return hours added up: of each job once, or of each accelerator that a run reserved."""
-    if by_device:
-        named = [r for r in runs if r.device_uuids]
-        known = [r.duration_s * len(r.device_uuids) for r in named if r.duration_s is not None]
-        return math.fsum(known) / S_PER_HOUR if named and len(known) == len(named) else None
+    used = [r for r in runs if r.device_uuids] if by_device else list(runs)
     jobs: dict[object, float] = {}
-    for run in runs:
+    devices: dict[object, set[str]] = {}
+    for run in used:
         if run.duration_s is None:
             return None
-        # Ranks of one attempt run side by side: the job took as long as the longest of them.
+        # Ranks of one attempt run side by side: the job took as long as the longest of them, and
+        # a GPU that several of them name is one.
         job = run.run_id if run.job_id is None or run.rank is None else (run.job_id, run.attempt)
         jobs[job] = max(jobs.get(job, 0.0), run.duration_s)
-    return math.fsum(jobs.values()) / S_PER_HOUR if jobs else None
+        devices.setdefault(job, set()).update(run.device_uuids)
+    if not jobs:
+        return None
+    return math.fsum(s * (len(devices[job]) if by_device else 1) for job, s in jobs.items()) / S_PER_HOUR
 
 
 def _each(values: Iterable[str | None]) -> tuple[str, ...]:

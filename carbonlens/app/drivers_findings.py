@@ -143,7 +143,7 @@ def _of_overheads(first: Work, last: Work) -> Iterator[Finding]:
                     "CL659",
                     f"the {words} of {site} is known in {when} only: what it adds there is knowledge, "
                     "no change",
-                    f"state it for both periods",
+                    "state it for both periods",
                     subject=site,
                 )
 

@@ -175,7 +175,13 @@ def _of_ledger(evidence: Evidence, ledger: str | Path) -> Evidence:
     from carbonlens.app.compare import prepare
 
     now = prepare(evidence.study, ledger=ledger, vector=evidence.vector)
-    return msgspec.structs.replace(now, study=evidence.study, vector=evidence.vector, notes=evidence.notes)
+    return msgspec.structs.replace(
+        now,
+        study=evidence.study,
+        vector=evidence.vector,
+        notes=evidence.notes,
+        business=evidence.business,
+    )
 
 
 def _hash(shape: dict[str, Any], evidence: Evidence) -> Iterator[Mismatch]:

@@ -30,7 +30,9 @@ def test_the_commands_of_the_page_run(tmp_path):
             (tmp_path / file).write_text(done.stdout)
         told = ("2026-05", "pue:lab", "account.json", "saved 2 runs")
         assert any(words in done.stdout for words in told), done.stdout
-        assert all(len(text) <= 80 for text in done.stdout.splitlines()) or file
+        # The folder of the test is longer than one that a user works in.
+        lines_told = done.stdout.replace(f"{tmp_path}/", "").splitlines()
+        assert all(len(text) <= 80 for text in lines_told) or file
 
 
 def test_the_page_names_every_check_by_its_code():

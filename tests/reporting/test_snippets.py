@@ -100,6 +100,12 @@ def test_ranks_and_nested_runs_count_once():
     assert found.facility_kwh.value == pytest.approx(2.4)
 
 
+def test_ranks_that_name_the_same_devices_hold_each_once():
+    both = ("GPU-0", "GPU-1")
+    found = taken(*(run(f"r{k}", job_id="j", rank=k, device_uuids=both) for k in range(2)))
+    assert (found.devices, found.wall_h, found.device_h) == (2, 1.0, 2.0)
+
+
 def test_the_form_states_megawatt_hours_with_two_digits_and_whether_they_were_measured():
     form = gpai_form(
         taken(run(joules="4567000000000")), CardTerms(flop=1.23e24, macs_per_unit=10**9, unit="token")
