@@ -121,13 +121,14 @@ def figure(printed: Printed, estimate: Estimate) -> str:
     return printed.text if said else f"{printed.text} [interval unknown]"
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, gap: int = 2) -> list[str]:
     """Return aligned lines.
 
     Args:
         header: Column titles.
         rows: Cells as text, one sequence a row.
         left: Number of leading columns to align left; the others align right.
+        gap: Blanks between two columns.
     """
     cells = [[clean(c) for c in row] for row in (header, *rows)]
     widths = [max(columns(row[i]) for row in cells) for i in range(len(header))]
@@ -135,7 +136,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1
     for row in cells:
         blanks = [" " * (w - columns(c)) for c, w in zip(row, widths, strict=True)]
         parts = [c + b if i < left else b + c for i, (c, b) in enumerate(zip(row, blanks, strict=True))]
-        lines.append("  ".join(parts).rstrip())
+        lines.append((" " * gap).join(parts).rstrip())
     return lines
 
 

@@ -102,7 +102,7 @@ def print_list(listing: Listing, limit: int) -> None:
 
 
 def _table(rows: list[list[str]]) -> list[str]:
-    """Return the runs as lines that fit: where they are too wide, years go first, then ends of names."""
+    """Return the runs as lines that fit: years go first, then ends of names, then blanks."""
     header = ["run", "study/step", "status", "start (UTC)", "time", "energy", "95 %"]
 
     def room() -> int:
@@ -116,10 +116,11 @@ def _table(rows: list[list[str]]) -> list[str]:
             [cell if i != 3 or not cell[0].isdigit() else cell[_YEAR:] for i, cell in enumerate(row)]
             for row in rows
         ]
-    names = max(room(), _SHORTEST_CUT)
+    gap = 2 if room() >= _SHORTEST_CUT else 1
+    names = max(room() + (2 - gap) * (len(header) - 1), _SHORTEST_CUT)
     header[1] = header[1] if names >= len(header[1]) else "step"
     rows = [[cell if i != 1 else output.clip(cell, names) for i, cell in enumerate(row)] for row in rows]
-    return output.table(header, rows, left=4)
+    return output.table(header, rows, left=4, gap=gap)
 
 
 def print_recovered(runs: tuple[Run, ...], *, json: bool) -> None:

@@ -175,7 +175,7 @@ def test_what_cannot_be_found_is_undetermined_and_says_why(ledger, tmp_path):
     assert "has its tags" in reasons["nowhere"]
     assert "count no work" in reasons["uncounted"]
     assert "has its tags" in reasons["new-work"]
-    assert "no period before 2025-01-01" in reasons["early"]
+    assert "in a period before 2025-01-01" in reasons["early"]
     assert {found[name].verdict for name in reasons} == {"undetermined"}
     assert found["late"].days == (46, 92)
     assert found["late"].claimed["energy_kwh"].value == pytest.approx(46)

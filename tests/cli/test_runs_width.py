@@ -90,6 +90,17 @@ def test_the_year_stands_there_where_it_fits(capsys, name):
     assert "2026-05-28 20:26" in row
 
 
+def test_the_widest_cells_of_all_columns_fit_together():
+    wide = [
+        ["run-00000000", "study/step", "played, running", "2026-05-28 20:26", "unknown", "8.45 MWh", "-"],
+        ["run-00000001", "study/step", "complete", "2026-05-28 20:26", "1.47 min", "550 MWh", "[500, 1 630]"],
+    ]
+    made = runs_view._table(wide)
+    assert max(map(len, made)) <= 80
+    assert [line.split()[0] for line in made] == ["run", "run-00000000", "run-00000001"]
+    assert "8.45 MWh" in made[1]
+
+
 def total_lines(capsys, runs):
     allocation = allocate(runs)
     listing = Listing(ledger="ledger", runs=tuple(runs), billed=tuple(runs), totals=totals(runs, allocation))

@@ -116,6 +116,36 @@ def test_a_purchase_outside_the_horizon_is_not_counted_and_said():
     assert not any(result.expected.flows[1:])
 
 
+def test_a_purchase_put_off_beyond_the_horizon_is_paid_in_its_last_month():
+    bought = stated(
+        regime="owned",
+        purchase_amount=Decimal(10_000),
+        purchase_date="2027-03-15",
+        deferred_to="2030-01-01",
+    )
+    result = business_case(DEMO, golden(savings=(bought,), one_offs=()))
+    assert result.expected.flows[3] == 10_000
+    assert result.expected.flows[36] == -10_000
+    assert result.expected.npv.value < 10_000 * (1.08 ** (-3 / 12) - 1.08 ** (-36 / 12)) + 1e-6
+    assert "CL845" in codes(result)
+
+
+def test_an_expense_without_a_rule_is_cash_and_a_gain_without_one_is_told():
+    power = replace(ON_DEMAND, name="power", of="electricity")
+    machine = replace(ON_DEMAND, name="vm", of="machine")
+    whole = business_case(DEMO, measured(savings=(power, machine)))
+    gain = business_case(DEMO, measured(savings=(power,)))
+    assert "CL854" in codes(gain)
+    assert "CL854" not in codes(whole)
+    assert gain.expected.npv.value < whole.expected.npv.value
+    # The same step, were its machine hours dearer than those it saves: left out, they would favour it.
+    total = DEMO.total
+    dearer = replace(DEMO, total=replace(total, cost=replace(total.cost, value=-total.cost.value)))
+    both, alone = (business_case(dearer, measured(savings=s)) for s in ((power, machine), (power,)))
+    assert alone.expected.npv.value == pytest.approx(both.expected.npv.value)
+    assert "CL846" in codes(alone)
+
+
 @pytest.mark.parametrize("regime", ["committed", "reserved", "owned"])
 def test_what_costs_more_is_cash_in_every_regime(regime):
     until = None if regime == "owned" else "2030-12-31"
@@ -208,6 +238,17 @@ def test_a_months_delay_costs_the_first_month_less_the_interest_on_what_is_paid(
     assert result.cost_of_delay.value == pytest.approx(14_000 / 12 * month - 30_000 * (1 - month))
 
 
+def test_a_purchase_due_in_the_first_month_is_made_when_the_start_is_late():
+    bought = stated(
+        regime="owned",
+        purchase_amount=Decimal(10_000),
+        purchase_date="2027-01-31",
+        deferred_to="2028-01-31",
+    )
+    result = business_case(DEMO, golden(savings=(bought,), one_offs=()))
+    assert result.cost_of_delay.value == pytest.approx(10_000 * (1.08 ** (-1 / 12) - 1.08 ** (-13 / 12)))
+
+
 @settings(max_examples=20, deadline=None)
 @given(
     paid=st.integers(1, 10**6), rate=st.floats(0, 1), months=st.integers(1, 60), running=st.integers(0, 50)
@@ -233,6 +274,20 @@ def test_nothing_paid_breaks_even_at_once():
     assert result.expected.payback_years == 0
     assert result.expected.rates.outcome == "none"
     assert "CL852" in codes(result)
+
+
+def test_a_loss_breaks_even_at_no_volume_though_nothing_was_paid():
+    result = business_case(DEMO, golden(savings=(stated(unit_cost=Decimal(-1)),), one_offs=()))
+    assert result.expected.npv.value < 0
+    assert result.break_even.outcome == "never"
+    assert result.break_even.units.value is None
+
+
+def test_an_unknown_saving_has_an_unknown_break_even_though_nothing_was_paid():
+    bare = demo_comparison(with_vector=vector(electricity=None, machine=None))
+    even = business_case(bare, measured(one_offs=(), compute_effort="stated")).break_even
+    assert even.outcome == "unknown"
+    assert even.units.value is None
 
 
 def test_a_horizon_shorter_than_the_payback_is_said():

@@ -64,8 +64,19 @@ def test_a_fleet_is_category_11_over_the_life_of_what_is_sold():
     assert one.emissions_market_kg.value == pytest.approx(kwh * 0.50)
     assert one.embodied_kg.value is None
     cleaner = case(volume=volume, grid=Trajectory(change_per_year=-0.1)).expected
-    levels = [0.9 ** (m / 12) for m in range(48)]
-    assert cleaner.emissions_location_kg.value == pytest.approx(kwh * 0.35 * sum(levels) / 48)
+    # What is sold later meets a cleaner grid for all of its life: 36 months of sale, 48 of use each.
+    levels = [0.9 ** ((sold + m) / 12) for sold in range(36) for m in range(48)]
+    assert cleaner.emissions_location_kg.value == pytest.approx(kwh * 0.35 * sum(levels) / len(levels))
+
+
+def test_an_index_of_the_grid_goes_on_over_the_life_of_what_is_sold_last():
+    volume = {"expected": Scenario(units_per_month=1_000.0)}
+    index = Trajectory(index={"2027": 1.0, "2029": 0.5, "2032": 0.25})
+    one = case(volume=volume, market=index).expected
+    kwh = 2_900 * 365.2425 * 4 / 0.8 / 3.6e6 * 1_000
+    level = [1.0] * 24 + [0.5] * 36 + [0.25] * 24
+    means = [sum(level[sold : sold + 48]) / 48 for sold in range(36)]
+    assert one.emissions_market_kg.value == pytest.approx(kwh * 0.50 * sum(means))
 
 
 def test_customers_pay_the_electricity_so_that_none_of_it_is_cash():

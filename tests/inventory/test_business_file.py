@@ -232,3 +232,16 @@ def test_files_that_cannot_be_read(tmp_path):
     broken.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="UTF-8"):
         business_file.load(broken)
+
+
+@pytest.mark.parametrize("year", ["²²²²", "٢٠٢٨"])
+def test_a_year_of_an_index_is_written_in_plain_digits(year):
+    text = f'{HEAD}[trajectory.grid]\nindex = {{2026 = 1.0, "{year}" = 1.0}}\n'
+    assert "an index is by year" in refused(text)
+
+
+@pytest.mark.parametrize("months", ["9" * 400, "601"])
+def test_a_horizon_beyond_all_bounds_is_told_in_few_words(months):
+    message = refused(HEAD.replace("horizon_months = 36", f"horizon_months = {months}"))
+    assert "looks at more than 600 months" in message
+    assert len(message) < 300
