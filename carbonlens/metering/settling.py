@@ -16,6 +16,9 @@ from carbonlens.metering.sensors import SensorInfo
 LONGEST_S: Final = 3.0
 """Nobody waits longer for a slow meter; what its lag leaves stands in the interval."""
 
+LONGEST_WINDOW_S: Final = 10.0
+"""No window is made longer for a slow meter: one that reads once a minute would make a bench of
+hours, which the user has not asked for. What that leaves open stands in the interval, and CL127 tells."""
 
 _LEAST_PERIODS: Final = 2
 """A window of as many has a whole update period in it wherever it begins; of a shorter one CL127 tells."""
@@ -40,5 +43,9 @@ def least_window_s(infos: Iterable[SensorInfo]) -> float:
 
     Args:
         infos: The sensors of a window.
+
+    Returns:
+        At most ``LONGEST_WINDOW_S``, which is too short for a meter of longer periods.
     """
-    return _LEAST_PERIODS * max((i.update_period_s for i in infos if i.kind != "use"), default=0.0)
+    longest_s = max((i.update_period_s for i in infos if i.kind != "use"), default=0.0)
+    return min(_LEAST_PERIODS * longest_s, LONGEST_WINDOW_S)

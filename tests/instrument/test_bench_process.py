@@ -3,7 +3,9 @@
 import signal
 import threading
 import time
+from itertools import accumulate
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +14,7 @@ from carbonlens.app.bench import _about, in_one_process
 from carbonlens.domain.bench import Pace, Variant
 from carbonlens.domain.sources import Sources
 from carbonlens.errors import MeasurementError
+from carbonlens.instrument import bench_process
 from carbonlens.instrument.bench import BenchResult
 from carbonlens.instrument.bench_process import ProcessArm, is_late
 from carbonlens.instrument.child import subreaper
@@ -39,11 +42,6 @@ def call(given="none"):
 def sleeps(given):
     call(given)
     time.sleep(1.3)
-
-def hiccups(given):
-    call(given)
-    if len({line.split()[0] for line in open("seen")}) == 2:
-        time.sleep(4.5)
 
 def forks_and_dies(given=None):
     call()
@@ -187,12 +185,16 @@ def test_which_rounds_shared_a_process_is_told_of_each_variant():
     assert in_one_process(some) == "all rounds of a, c and b from round 4 on"
 
 
-@pytest.mark.slow
-def test_one_late_start_does_not_put_the_other_rounds_into_one_process(arm_of, tmp_path):
-    arm = arm_of("hiccups", window_s=1.0)
+def test_one_late_start_does_not_put_the_other_rounds_into_one_process(arm_of, tmp_path, monkeypatch):
+    arm = arm_of()
+    arm.shared_from = None  # whatever a busy machine made of the time before
+    looks = accumulate(took for start_s in (0.5, 4.5, 0.5) for took in (0.0, start_s))
+    monkeypatch.setattr(bench_process, "time", SimpleNamespace(monotonic=lambda: next(looks)))
     for number in (1, 2, 3, 4):
         arm.measure(number)
+    monkeypatch.undo()
     assert arm.shared_from is None
+    assert arm._ready_s == [0.5, 4.5, 0.5]
     assert len(processes(tmp_path)[0]) == 4
 
 

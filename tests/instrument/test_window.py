@@ -10,7 +10,7 @@ from carbonlens.instrument.window import Label, Place, measure
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering.sensors import Channel, Probe, SensorInfo
 from carbonlens.metering.sensors.discovery import Watch
-from carbonlens.metering.settling import LONGEST_S, least_window_s, settle_s
+from carbonlens.metering.settling import LONGEST_S, LONGEST_WINDOW_S, least_window_s, settle_s
 from tests.stalls import unless_stalled
 
 IDLE_W, LOAD_W = 50.0, 250.0
@@ -151,6 +151,10 @@ def test_a_window_has_to_be_longer_than_every_update_period():
     fast, slow = AveragingSensor(period_s=0.1).info, AveragingSensor(period_s=2.5).info
     assert least_window_s([fast, slow]) == 5.0
     assert least_window_s([]) == 0.0
+
+
+def test_a_meter_of_one_reading_a_minute_makes_no_bench_of_hours():
+    assert least_window_s([AveragingSensor(period_s=60.0).info]) == LONGEST_WINDOW_S
 
 
 def test_who_repeats_work_is_told_how_long_before_it_begins(place):
