@@ -113,6 +113,13 @@ class MeasurementError(CarbonlensError):
     exit_code = 3
 
 
+class RenderError(CarbonlensError):
+    """A report could not be made within its time and memory."""
+
+    code = "CL012"
+    exit_code = 3
+
+
 class VerificationError(CarbonlensError):
     """Recomputed figures disagree with the printed ones."""
 

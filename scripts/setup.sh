@@ -54,4 +54,8 @@ rm -f "$stamp"
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 .venv/bin/python -m pip install -q --disable-pip-version-check --upgrade 'pip>=25.1'
 .venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[all]' --group dev
+# axe-core, which tests/browser run in the page: the package brings its script along, and Playwright, not
+# needed here, is what it would pull in.
+.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --upgrade --target .venv/share/axe \
+  'axe-playwright-python==0.1.8'
 fingerprint > "$stamp"

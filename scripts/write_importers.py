@@ -63,8 +63,16 @@ grade = "B"
 ```
 
 Two traces that are equal to the last byte are one, unless they are of two hosts: by `--host` or `host`
-in a map, or by names such as `gpu_host_a.csv` and `gpu_host_b.csv`, which is said. A trace without
-times that was imported without `--interval` takes its energy from a later import with it.
+in a map, or by names such as `gpu_host_a.csv` and `gpu_host_b.csv`, which is said.
+
+A log that is written on (`nvidia-smi -l`) may be imported again and again: what begins with all of an
+earlier content takes the place of that import (CL292), an older copy of it adds nothing, and tags and
+corrections made since stay. Logs without times that begin alike are one only under one name. Of a table
+that gets rows, the rows that are there count once (CL212, and their number is printed). What was said
+by `--tz`, `--boundary`, `--interval`, `--start`, `--voltage` or `--columns` is kept with the runs and
+holds for the next import of the log; said later, or otherwise, of content that is in the ledger, these,
+`--tag`, `--site` and a map make new records that supersede those before. Where they change nothing,
+that is said. Lines of bills and meter readings are not told anew (CL293).
 
 Fields of a table (`energy_mwh` is megawatt-hours, `energy_mj` millijoules): {fields}.
 

@@ -45,7 +45,7 @@ _RANKED: Final = (
     _Work("retrain", "", "berlin", "gpu-node", (0, 0), (5.2e6, 6.4e6)),
 )
 
-_COLUMNS: Final = (
+RUN_COLUMNS: Final = (
     *("run_id", "study", "step", "role", "start_utc", "duration_s", "energy_j", "energy_grade"),
     *("boundary", "units", "unit", "workload", "hardware", "host", "site"),
 )
@@ -97,7 +97,7 @@ start = 2026-07-01
 tags = { service = "ranking", workload = "rank" }
 claimed = { energy_kwh = 8 }
 """
-_FACTOR_COLUMNS: Final = (
+FACTOR_COLUMNS: Final = (
     *("factor_id", "kind", "subject", "name", "period", "value", "method", "averaging", "span", "flow"),
     *("u_relative", "source", "address", "licence", "vintage"),
 )
@@ -113,7 +113,7 @@ _SOURCE: Final = "Invented for this example"
 
 def rows(works: tuple[_Work, ...]) -> Iterator[str]:
     """Yield a run table: its head, and a run of each class of work every other day."""
-    yield ",".join(_COLUMNS)
+    yield ",".join(RUN_COLUMNS)
     for day in range(0, sum(_DAYS), _EVERY):
         quarter = int(day >= _DAYS[0])
         for number, work in enumerate(works):
@@ -144,7 +144,7 @@ def rows(works: tuple[_Work, ...]) -> Iterator[str]:
 
 def factors() -> Iterator[str]:
     """Yield a factor table: grid by month, residual mix of the year, PUE by month."""
-    yield ",".join(_FACTOR_COLUMNS)
+    yield ",".join(FACTOR_COLUMNS)
     tail = f"{_SOURCE},invented,CC0,2026"
     for zone, (name, kind, values, sigma) in _GRID.items():
         for month, value in enumerate(values, 4):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -80,7 +80,9 @@ def footprint(
         location.append(amounts.emissions_location_kg)
         market.append(amounts.emissions_market_kg)
         findings += [f for f in found if f.code not in _OF_OTHER_AMOUNTS]
-    outer = _outermost(held)
+    outer = _outermost(held, runs)
+    # A run that names no device holds those of the runs inside it.
+    reserving = _outermost([r for r in held if r.device_uuids], runs)
     return Footprint(
         runs=sums.runs,
         energy_j=parts[0][1] if len(parts) == 1 else unknown("J"),
@@ -89,7 +91,7 @@ def footprint(
         emissions_location_kg=add(location, "kg"),
         emissions_market_kg=add(market, "kg"),
         wall_h=_hours(outer, by_device=False),
-        device_h=_hours(outer, by_device=True),
+        device_h=_hours(reserving, by_device=True),
         devices=len({d for r in held for d in r.device_uuids}),
         hardware=_each(r.hardware for r in held),
         methods=_each(reading.method for r in held for reading in r.energy),
@@ -104,18 +106,28 @@ _OF_OTHER_AMOUNTS = frozenset({"CL307", "CL308", "CL309", "CL312"})
 """Codes about embodied emissions and cost, which a footprint does not state."""
 
 
-def _outermost(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs that lie in no other of them, one of each set of ranks."""
-    ids = {r.run_id for r in runs}
-    return [r for r in runs if r.parent_run_id not in ids]
+def _outermost(chosen: Sequence[Run], runs: Sequence[Run]) -> list[Run]:
+    """Return the runs that lie in no other of the chosen, at any depth."""
+    ids = {r.run_id for r in chosen}
+    parents = {r.run_id: r.parent_run_id for r in runs}
+    return [r for r in chosen if not ids & set(_around(r.run_id, parents))]
+
+
+def _around(run_id: str, parents: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield the runs that a run lies in, the nearest first."""
+    seen = {run_id}
+    outer = parents.get(run_id)
+    while outer is not None and outer not in seen:
+        yield outer
+        seen.add(outer)
+        outer = parents.get(outer)
 
 
 def _hours(runs: Sequence[Run], *, by_device: bool) -> float | None:
     """Return hours added up: of each job once, or of each accelerator that a run reserved."""
-    used = [r for r in runs if r.device_uuids] if by_device else list(runs)
     jobs: dict[object, float] = {}
     devices: dict[object, set[str]] = {}
-    for run in used:
+    for run in runs:
         if run.duration_s is None:
             return None
         # Ranks of one attempt run side by side: the job took as long as the longest of them, and

@@ -105,18 +105,46 @@ def make_drivers(  # noqa: PLR0913 - each is a choice of the one who asks
     source = Source(kept=kept, factors=held, ledger=ledger, inventory=inventory, now_us=present)
     works = source.works(period, against, by, listed=listed)
     _refuse_unknown_names(works, same)
-    drivers = _drivers(works, by, measures, same, present)
+    return explained(works, by, measures, same=same, now_us=present)
+
+
+def explained(
+    works: tuple[Work, Work],
+    by: str,
+    measures: Sequence[Measure],
+    *,
+    same: Mapping[str, str] = {},
+    now_us: int,
+) -> Explained:
+    """Return what drove the change between two works that were read.
+
+    Args:
+        works: Of the earlier and the later period.
+        by: What their classes are told apart by.
+        measures: What is explained.
+        same: Names after of work that goes under another one, by the names before.
+        now_us: The present, UTC microseconds.
+
+    Raises:
+        SelectionError: If nothing of a measure is known.
+    """
+    drivers = _drivers(works, by, measures, same, now_us)
     return Explained(drivers=drivers, before=works[0].made, after=works[1].made, works=works, same=same)
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Where works are read: a ledger, an inventory and factors, opened once."""
+    """Where works are read: a ledger, an inventory and factors, opened once.
+
+    Attributes:
+        held: Statements that were made already, by period.
+    """
 
     kept: Kept
     factors: FactorSet
     ledger: str | Path | None
     inventory: str | Path | None
     now_us: int
+    held: Mapping[str, Made] = {}
 
     @property
     def calendar(self) -> Calendar:
@@ -125,6 +153,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     def statement(self, period: str | None) -> Made:
         """Return the statement of a period."""
+        if period is not None and period in self.held:
+            return self.held[period]
         return make_statement(
             period,
             inventory=self.inventory,

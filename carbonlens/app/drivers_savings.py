@@ -24,8 +24,8 @@ from carbonlens.compare.drivers_savings import (
     at_rate,
     avoided_kwh,
     daily_k,
+    interval_sigma,
     judged,
-    model_sigma,
     scatter_of,
 )
 from carbonlens.compare.drivers_savings_figures import register_figures
@@ -121,9 +121,32 @@ def make_register(  # noqa: PLR0913 - each is a choice of the one who asks
     held = factors if isinstance(factors, FactorSet) else open_factors(factors)
     present = time.time_ns() // 1000 if now_us is None else now_us
     source = Source(kept=kept, factors=held, ledger=ledger, inventory=inventory, now_us=present)
+    return register_of(source, period, against, by=by, adjustments=adjustments)
+
+
+def register_of(
+    source: Source,
+    period: str | None = None,
+    against: str | None = None,
+    *,
+    by: str = "workload",
+    adjustments: Sequence[Adjustment] = (),
+) -> Checked:
+    """Return the same of a source that is open.
+
+    Args:
+        source: Ledger, inventory and factors.
+        period: As of ``make_register``.
+        against: As of ``make_register``.
+        by: What classes of work are told apart by.
+        adjustments: Non-routine ones.
+
+    Raises:
+        SelectionError, UsageError: As ``make_register``.
+    """
     made = source.statement(period)
     _refuse_strange(made, adjustments)
-    with open_ledger(ledger) as store:
+    with open_ledger(source.ledger) as store:
         asked = _Asked(
             source=source, store=store, made=made, by=by, statements={}, works={}, adjustments=adjustments
         )
@@ -212,7 +235,7 @@ def _measured(blank: SavingFound, works: tuple[Work, Work], asked: _Asked) -> Sa
         return msgspec.structs.replace(blank, reason=reason)
     scatter = _scatter(works, blank, asked)
     months = (asked.made.period.end_hour - asked.made.period.first_hour) / 24 / _DAYS_A_YEAR * _MONTHS_A_YEAR
-    sigma = None if scatter is None else model_sigma(scatter, daily_k(months))
+    sigma = None if scatter is None else interval_sigma(scatter, daily_k(months))
     non_routine = sum(a.kwh for a in blank.adjustments)
     found = avoided_kwh(list(pairs.values()), sigma, non_routine)
     claim = blank.claimed.get("energy_kwh")

@@ -15,6 +15,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import Role
 from carbonlens.errors import SelectionError, UsageError
+from carbonlens.reporting.names import clip
 from carbonlens.reporting.snippet_card import CardTerms, gpai_form, model_card
 
 SCHEMA: Final = "carbonlens/export/1"
@@ -26,6 +27,8 @@ OF_STUDIES: Final = ("latex", "pr", "badge")
 
 KINDS: Final = (*OF_RUNS, "sci", *OF_STUDIES)
 _TRAINING: Final[tuple[Role, ...]] = ("training", "effort")
+_INFERENCE: Final[tuple[Role, ...]] = ("variant", "serving", "evaluation")
+_NAMED: Final = 5
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +59,7 @@ def export_runs(  # noqa: PLR0913 - each is an option of the command line
 
     Args:
         kind: ``model-card`` or ``ai-act``.
-        study: Name of the study in the ledger; all of them when ``None``.
+        study: Name of the study in the ledger; may be ``None`` where the runs are of one.
         step: One step of it.
         roles: Roles of the runs; training and effort where none is given.
         vector: Factors of the place they ran in; emissions are unknown without.
@@ -64,7 +67,7 @@ def export_runs(  # noqa: PLR0913 - each is an option of the command line
         ledger: The ledger's folder; found as the command line finds it when ``None``.
 
     Raises:
-        SelectionError: If no run is selected; what there is instead is named.
+        SelectionError: If no run is selected, or runs of several studies; what there is is named.
         UsageError: If a role is none.
         MissingExtraError: If the ``analysis`` extra is not installed.
     """
@@ -106,15 +109,30 @@ def _footprint(
                 where=store.shown,
                 mend="name them with --study, --step and --role",
             )
+        _of_one_study([r for r in named if r.run_id in chosen], store.shown)
         allocation = allocate(runs, heirs(view.runs))
     made = footprint(runs, allocation, filled(vector or Vector()), chosen)
     noted = (*made.findings, *view.findings, *findings)
     return msgspec.structs.replace(made, findings=tuple(dict.fromkeys(noted))), named
 
 
+def _of_one_study(runs: Sequence[Run], where: str) -> None:
+    """Refuse runs of several studies: a card is about one model."""
+    studies = sorted({r.study for r in runs}, key=lambda name: (name is None, name or ""))
+    if len(studies) < 2:
+        return
+    names = [clip(name, 40) if name is not None else "runs of no study" for name in studies]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    raise SelectionError(
+        f"the selected runs are of several studies ({', '.join(names[:_NAMED])}{more})",
+        where=where,
+        mend=f"choose one: --study {names[0]!r}",
+    )
+
+
 def _with_macs(terms: CardTerms, runs: Sequence[Run]) -> CardTerms:
-    """Return the terms with the multiply-accumulates that the runs recorded, where it is one model's."""
-    macs = {(r.macs_per_unit, r.unit) for r in runs if r.macs_per_unit is not None}
+    """Return the terms with the multiply-accumulates that runs of inference recorded, if of one model."""
+    macs = {(r.macs_per_unit, r.unit) for r in runs if r.macs_per_unit is not None and r.role in _INFERENCE}
     if len(macs) != 1:
         return terms
     ((count, unit),) = macs

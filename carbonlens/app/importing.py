@@ -8,22 +8,36 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.app.importing_again import (
+    Again,
+    Before,
+    is_begin,
+    is_by,
+    kept_of,
+    say_begin,
+    table_before,
+    told_of,
+    trace_before,
+)
 from carbonlens.app.importing_charges import ChargeKeeper
 from carbonlens.app.importing_places import Places
 from carbonlens.app.importing_placing import Placing
 from carbonlens.app.importing_readings import NAME as READINGS_FORMAT
 from carbonlens.app.importing_readings import ReadingKeeper, claims_readings
 from carbonlens.app.importing_runs import RunKeeper
+from carbonlens.app.importing_told import options_of, said_of
 from carbonlens.app.importing_totals import FileResult, FileStatus, ImportResult, Sums, Totals
 from carbonlens.app.importing_twins import Twin, named, of_host, twin_of
+from carbonlens.app.importing_versions import Marks
 from carbonlens.app.importing_walk import files_of
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding, Severity
+from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.import_map import TableRule
 from carbonlens.errors import InputFileError
 from carbonlens.importers.claiming import Claim, claims, importers
-from carbonlens.importers.contract import Group, Importer, Options
+from carbonlens.importers.contract import Group, Importer
 from carbonlens.importers.harvest import Harvest, group_sha256, harvest
 from carbonlens.importers.mapped_table import IMPORTER as MAPPED_TABLE
 from carbonlens.importers.records import label_of
@@ -131,22 +145,67 @@ class _Session:
 
     def _take(self, claim: Claim) -> list[FileResult]:
         reader, group = claim.importer, claim.group
+        said = said_of(self.placing, str(group.main.path))
         try:
             twin = self._twin(reader, group)
-            if not twin.counts:
+            before = self._before(reader, group, twin)
+            if not twin.counts and not self._says_more(group, before, said):
                 return [self._duplicate(s, reader.name, twin.finding) for s in group.sources]
-            harvested = harvest(reader, group, self._options(group))
+            options = options_of({**before.told, **said}, self._table_of(group.main))
+            harvested = harvest(reader, group, options)
         except InputFileError as error:
             return [self._refused(s, error.what, error.mend, reader.name) for s in group.sources]
-        if twin.host is not None and twin.finding and any(r.run.host_id for r in harvested.singles):
+        if twin.counts and twin.host and twin.finding and any(r.run.host_id for r in harvested.singles):
             # The content names its hosts itself: whatever the file is called, it is a copy.
             return [self._duplicate(s, reader.name) for s in group.sources]
-        if twin.host is not None or twin.completes:
-            told = harvested.singles
-            harvested.singles = [of_host(r, twin.host, completes=twin.completes) for r in told]
-        harvested.findings += [twin.finding] if twin.finding else []
-        self._seen.add((twin.sha256, label_of(reader)))
-        return self._store(group, reader, twin.sha256, harvested)
+        if twin.host is not None:
+            harvested.singles = [of_host(r, twin.host) for r in harvested.singles]
+        if is_begin(harvested.singles, group.main, before.further):
+            told = say_begin(group.main, before.further)
+            return [self._duplicate(s, reader.name, told) for s in group.sources]
+        sha = twin.sha256
+        if twin.counts:
+            harvested.findings += [f for f in (twin.finding, before.finding) if f]
+        else:
+            # A batch of the content is there; what is told of it now makes another.
+            sha = sha256_hex(f"{sha}\n{self._runs.now_us}".encode())
+        self._seen.add((sha, label_of(reader)))
+        again = self._again(claim, twin, before, said)
+        results = self._store(group, reader, sha, harvested, again)
+        return results if twin.counts else [self._told_in_vain(r, said) for r in results]
+
+    def _before(self, reader: Importer, group: Group, twin: Twin) -> Before:
+        """Return what was imported before of a group's content, or of its begin."""
+        main = group.main
+        if not twin.counts:
+            of = [r for s in group.sources for r in self._runs.of_content(s.sha256)]
+            runs = self._runs.latest(r for r in of if is_by(r, reader.name))
+            return Before(told=told_of(runs[-1:]), runs=runs, held=self._runs.latest(twin.same))
+        if len(group.sources) == 1 and reader.kind == "trace":
+            host = self.placing.map.place_of(str(main.path), None).host or self.placing.host
+            return trace_before(main, host, self._runs.near(reader.name, main.hashes))
+        if len(group.sources) == 1 and reader.kind == "runs":
+            return table_before(main, self._runs.tables(reader.name))
+        return Before()
+
+    def _says_more(self, group: Group, before: Before, said: Mapping[str, str]) -> bool:
+        """Whether something is said that the runs of a content do not bear, or rules that must be tried."""
+        placing = self.placing
+        if placing.map.place or before.lacks(said, Marks(tags=placing.tags, site=placing.site)):
+            return bool(before.runs) or any(self._charges.holds_content(s.sha256) for s in group.sources)
+        return False
+
+    def _again(self, claim: Claim, twin: Twin, before: Before, said: Mapping[str, str]) -> Again:
+        group, is_trace = claim.group, claim.importer.kind == "trace"
+        told = {**before.told, **said}
+        return Again(
+            held=before.held,
+            grown=before.grown,
+            contents=frozenset() if twin.counts else frozenset(s.sha256 for s in group.sources),
+            imported=kept_of(group.main, told, is_trace=is_trace and len(group.sources) == 1),
+            said=said,
+            marks=self._places.marks_of(str(group.main.path)),
+        )
 
     def _twin(self, reader: Importer, group: Group) -> Twin:
         """Return whether a group is to be read, beside what was imported of the same content."""
@@ -158,32 +217,20 @@ class _Session:
         held = self._runs.of_content(sha) if is_held or host is not None else []
         if not held:
             return Twin(counts=False, sha256=sha) if is_held else named(sha, host)
-        twin = twin_of(group.main, host, self.placing.interval_s, held)
+        twin = twin_of(group.main, host, held)
         if twin.counts and ((twin.sha256, label) in self._seen or self._holds(twin.sha256, label)):
             return Twin(counts=False, sha256=sha)
         return twin
-
-    def _options(self, group: Group) -> Options:
-        placing, path = self.placing, str(group.main.path)
-        rule = placing.map.place_of(path, None)
-        return Options(
-            tz=rule.tz or placing.tz,
-            tz_by_project=placing.map.zones_by_project(path),
-            boundary=rule.boundary or placing.boundary,
-            voltage_v=placing.voltage_v,
-            interval_s=placing.interval_s,
-            start_us=placing.start_us,
-            columns=placing.columns,
-            table=self._table_of(group.main),
-        )
 
     def _table_of(self, source: Source) -> TableRule | None:
         """Return how the user says that a table is read, which goes before all formats."""
         return next((t for t in self.placing.map.table if t.matches(str(source.path))), None)
 
-    def _store(self, group: Group, reader: Importer, sha: str, got: Harvest) -> list[FileResult]:
+    def _store(
+        self, group: Group, reader: Importer, sha: str, got: Harvest, again: Again
+    ) -> list[FileResult]:
         main, label = group.main, label_of(reader)
-        kept = self._runs.keep(got.singles, main.shown, self._places.of(str(main.path)), got.alike)
+        kept = self._runs.keep(got.singles, main.shown, self._places.of(str(main.path)), got.alike, again)
         findings = [*got.findings, *kept.findings]
         is_fresh = bool(kept.fresh or kept.alike)
         if is_fresh:
@@ -201,6 +248,9 @@ class _Session:
             sums.add(record)
         sums.include(kept.alike_sums)
         sums.rows, sums.rejected = got.rows, got.rejected + kept.rejected
+        sums.known, sums.replaced = kept.known, kept.replaced
+        self._runs.sums.known += kept.known
+        self._runs.sums.replaced += kept.replaced
         self._rows += sums.rows
         self._rejected += sums.rejected
         if not (is_fresh or charges or got.profiles or findings):
@@ -225,7 +275,7 @@ class _Session:
     def _take_readings(self, source: Source) -> FileResult:
         try:
             sha = source.sha256
-            if self._readings.holds_file(sha):
+            if self._readings.holds_file(sha) and self.placing.site is None:
                 return self._duplicate(source, READINGS_FORMAT)
             self._now_us += 1
             fresh, rows, findings = self._readings.keep(source.path, sha256=sha, now_us=self._now_us)
@@ -242,6 +292,18 @@ class _Session:
         text = "the same content was imported before; counted once"
         found = said or _finding("CL210", "info", text, source)
         return self._result(source, name, "duplicate", Totals(), (found,))
+
+    def _told_in_vain(self, result: FileResult, said: Mapping[str, str]) -> FileResult:
+        """Return what became of content that was imported before: say so where nothing said changes it."""
+        if result.status != "duplicate" or any(f.code in {"CL236", "CL293"} for f in result.findings):
+            return result
+        placing = self.placing
+        is_given = {"tag": placing.tags, "site": placing.site, "map": placing.map.place}
+        names = [*(n for n in said if " " not in n), *(n for n, given in is_given.items() if given)]
+        options = ", ".join(f"--{name}" for name in names)
+        text = f"the same content was imported before; counted once, and {options} changes nothing in it"
+        found = Finding(code="CL210", severity="info", message=text, file=result.path)
+        return msgspec.structs.replace(result, findings=(found,))
 
     def _refused(self, source: Source, text: str, mend: str, name: str | None = None) -> FileResult:
         said = (_finding("CL214", "error", text, source, mend),)

@@ -54,6 +54,11 @@ class ChargeKeeper:
         """Tell whether lines of this content are in the ledger."""
         return (self._store.path / CHARGES.folder / batch_name(sha256, importer)).exists()
 
+    def holds_content(self, sha256: str) -> bool:
+        """Tell whether any importer read lines of this content into the ledger."""
+        folder = self._store.path / CHARGES.folder
+        return any(folder.glob(batch_name(sha256, "*")))
+
     def keep(
         self, charges: Sequence[Charge], file: Path, *, sha256: str, importer: str, now_us: int
     ) -> tuple[list[Charge], list[Finding]]:
@@ -80,11 +85,29 @@ class ChargeKeeper:
             lines = counted(repeated, "line is", "lines are")
             text = f"{lines} in the ledger already; each counts once"
             findings.append(Finding(code="CL236", severity="info", message=text, file=str(file)))
+        if repeated and (self._tags or self._site):
+            findings += self._not_marked([c for c in charges if c.charge_id in self._known], file)
         if fresh:
             self._store.add_rows(CHARGES, fresh, source_sha256=sha256, importer=importer)
             self._known.update(c.charge_id for c in fresh)
             self.new += fresh
         return fresh, findings
+
+    def _not_marked(self, repeated: Sequence[Charge], file: Path) -> list[Finding]:
+        """Say which lines in the ledger do not bear what is said now: lines of bills are not told anew."""
+        own_site = {c.charge_id: c.site for c in repeated}
+        held = [c for c in self._store.rows(CHARGES)[0] if c.charge_id in own_site]
+        lacking = sum(not self._bears(c, own_site[c.charge_id]) for c in held)
+        if not lacking:
+            return []
+        lines = counted(lacking, "line is", "lines are")
+        text = f"{lines} in the ledger without what --tag or --site says now, and stay so"
+        mend = "say it as a bill is first imported; or import it anew into another ledger"
+        return [Finding(code="CL293", severity="warning", message=text, file=str(file), mend=mend)]
+
+    def _bears(self, charge: Charge, own_site: str | None) -> bool:
+        has_tags = all(charge.tags.get(name) == value for name, value in self._tags.items())
+        return has_tags and (self._site is None or charge.site == (own_site or self._site))
 
     def _ids(self) -> set[str]:
         try:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from carbonlens.app.importing_versions import Marks
 from carbonlens.app.places import find_place
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.import_map import ImportMap
@@ -38,6 +39,17 @@ class Places:
             return self._mark(record, path, said)
 
         return mark
+
+    def marks_of(self, path: str) -> Callable[[RunRecord], Marks]:
+        """Return what tells what the user says now of the runs of one file, beside their source."""
+
+        def marks(record: RunRecord) -> Marks:
+            rule = self._rules.place_of(path, record.project)
+            team = {"team": rule.team} if rule.team else {}
+            site = rule.site or (None if record.run.site else self._site)
+            return Marks(tags={**rule.tags, **team, **self._tags}, site=site, zone=rule.zone)
+
+        return marks
 
     def _mark(self, record: RunRecord, path: str, said: set[Written]) -> tuple[Run, list[Finding]]:
         run = record.run

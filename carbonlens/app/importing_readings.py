@@ -7,7 +7,7 @@ inventory. Every time has its offset, because no file here says in which zone ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -96,21 +96,31 @@ class ReadingKeeper:
         if self._known is None:
             self._known = self._stored()
         fresh: list[MeterReading] = []
-        repeated = 0
+        repeated: list[MeterReading] = []
         findings: list[Finding] = []
         for reading in every:
             earlier = self._known.setdefault(reading.reading_id, reading)
             if earlier is reading:
                 fresh.append(reading)
             elif replace(earlier, origin=None, site=None) == replace(reading, origin=None, site=None):
-                repeated += 1
+                repeated.append(earlier)
             else:
                 findings.append(_clash(reading, file))
         if repeated:
-            held = counted(repeated, "reading is", "readings are")
+            held = counted(len(repeated), "reading is", "readings are")
             text = f"{held} in the ledger already; each counts once"
             findings.append(Finding(code="CL236", severity="info", message=text, file=str(file)))
+            findings += self._elsewhere(repeated, str(file))
         return fresh, findings
+
+    def _elsewhere(self, held: Iterable[MeterReading], file: str) -> list[Finding]:
+        count = sum(self._site not in {None, r.site} for r in held)
+        if not count:
+            return []
+        readings = counted(count, "reading is", "readings are")
+        text = f"{readings} in the ledger, and not of the site that --site says now: each stays as it is"
+        mend = "give the site at the first import; or add readings that supersede these"
+        return [Finding(code="CL293", severity="warning", message=text, file=file, mend=mend)]
 
     def _stored(self) -> dict[str, MeterReading]:
         try:

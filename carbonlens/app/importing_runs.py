@@ -4,49 +4,48 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
 from typing import Final
 
 import msgspec
 
+from carbonlens.app.importing_again import Again, Contents
 from carbonlens.app.importing_alike import AlikeKept, Before, Key, each_in_order, parted
+from carbonlens.app.importing_further import (
+    SAME_TIME_US,
+    furthest,
+    key_of,
+    progress,
+    renamed,
+    superseded_rows,
+    touch,
+)
+from carbonlens.app.importing_kept import Kept, finding_at
+from carbonlens.app.importing_told import zones_in
 from carbonlens.app.importing_totals import Sums, stated_j, sums_of
+from carbonlens.app.importing_versions import (
+    Versions,
+    differs,
+    differs_beyond_marks,
+    differs_beyond_times,
+    remade,
+)
 from carbonlens.domain.counting import counted
-from carbonlens.domain.finding import Finding, Severity
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.limits import MOST_HOURS, misfit, stands_in_one_hour
 from carbonlens.domain.run import Run
-from carbonlens.domain.units import US_PER_S
 from carbonlens.importers.contract import AlikeRecords, RunRecord
+from carbonlens.importers.source_hashes import Hashes
 from carbonlens.ledger.store import Ledger
-
-SAME_TIME_US: Final = 2 * US_PER_S
-"""Machine-scope records of one machine that start and end this near are one measurement."""
 
 SURE_S: Final = 3.0
 """Runs shorter than this may have followed each other, by times that are whole seconds."""
 
+NOTHING_BEFORE: Final = Again()
+
 Mark = Callable[[RunRecord], tuple[Run, list[Finding]]]
-
-
-class Kept:
-    """What one group of sources adds.
-
-    Attributes:
-        fresh: Records to write.
-        alike: Further ones, as columns.
-        alike_sums: Sums over those.
-        rejected: Records that no ledger takes.
-    """
-
-    def __init__(self) -> None:
-        """Start with nothing."""
-        self.fresh: list[RunRecord] = []
-        self.alike: list[AlikeRecords] = []
-        self.alike_sums = Sums()
-        self.findings: list[Finding] = []
-        self.rejected = 0
 
 
 class RunKeeper:
@@ -62,7 +61,8 @@ class RunKeeper:
         self._new: set[Key] = set()
         self._children: list[RunRecord] = []
         self._known: dict[Key, RunRecord] = {}
-        self._by_content: dict[str, list[Run]] | None = None
+        self._contents = Contents()
+        self._versions = Versions(self._run)
         self._machines: dict[tuple[str, int], list[RunRecord]] = defaultdict(list)
         self._alike = AlikeKept(SAME_TIME_US)
         self.now_us = time.time_ns() // 1000
@@ -70,6 +70,8 @@ class RunKeeper:
             record = RunRecord(run=run, machine=_machine_of(run))
             self._known[(run.study, run.run_id)] = record
             self._place(record)
+            self._versions.add(run)
+            self._contents.add(run)
 
     def keep(
         self,
@@ -77,6 +79,7 @@ class RunKeeper:
         file: str,
         mark: Mark,
         alike: Sequence[AlikeRecords] = (),
+        again: Again = NOTHING_BEFORE,
     ) -> Kept:
         """Return what is new of one source.
 
@@ -85,27 +88,29 @@ class RunKeeper:
             file: Its name, for Findings.
             mark: Puts tags, site and zone on a run, and says what it found on the way.
             alike: Further records, as columns.
+            again: What the import is beside earlier ones.
         """
         self.now_us += 1
-        kept = Kept()
+        kept = Kept(again)
         before = Before(self._known_of, self._has_start, SAME_TIME_US)
         records, alike = parted(records, alike, before)
         slots: dict[Key, int] = {}
         fresh: dict[Key, RunRecord] = {}
         merged: dict[Key, list[RunRecord]] = defaultdict(list)
         superseded: dict[str, list[int]] = defaultdict(list)
-        for slot, record in _furthest(records, superseded):
+        for slot, record in furthest(records, superseded):
             placed = self._placed(record, file, kept)
             if placed is None:
                 continue
-            twin = self._twin(placed)
+            twin = self._twin(placed, fresh)
             if twin is not None:
                 self._merge(placed, twin, fresh, merged)
                 continue
-            fresh[_key(placed)] = placed
-            slots[_key(placed)] = slot
+            fresh[key_of(placed)] = placed
+            slots[key_of(placed)] = slot
             self._place(placed)
-        kept.findings += _superseded(superseded, file)
+        kept.say_more_known(file)
+        kept.findings += superseded_rows(superseded, file)
         kept.findings += [_merged(key, others, file) for key, others in merged.items()]
         in_order = ((slots.get(key, record.line), record) for key, record in fresh.items())
         for told in each_in_order(in_order, alike) if alike else fresh.values():
@@ -113,41 +118,64 @@ class RunKeeper:
                 self._keep_alike(told, mark, kept)
                 continue
             record = told
-            run, said = self._dated(mark, record)
+            run, said = self._dated(mark, record, kept)
             done = msgspec.structs.replace(record, run=run)
-            self._new.add(_key(record))
+            self._versions.add(run)
+            self._take_out(run, kept)
+            self._new.add(key_of(record))
             kept.fresh.append(done)
             kept.findings += [*said, *_overlong(run, file)]
-            self._known[_key(record)] = done
-            self._note(run)
+            self._known[key_of(record)] = done
+            self._contents.add(run)
             self.sums.add(done)
             if run.parent_run_id is not None:
                 self._children.append(done)
         return kept
 
+    def latest(self, runs: Iterable[Run]) -> tuple[Run, ...]:
+        """Return the versions of runs that count, each once."""
+        every = map(self._versions.latest, runs)
+        return tuple({(run.study, run.run_id): run for run in every}.values())
+
     def of_content(self, sha256: str) -> list[Run]:
         """Return the runs that a source of this content gave, by this import or an earlier one."""
-        if self._by_content is None:
-            self._by_content = defaultdict(list)
-            for record in self._known.values():
-                self._note(record.run)
-        return self._by_content.get(sha256, [])
+        return self._contents.of(sha256)
 
-    def _note(self, run: Run) -> None:
-        if self._by_content is not None and run.origin is not None and run.origin.source_sha256:
-            self._by_content[run.origin.source_sha256].append(run)
+    def near(self, instrument: str, hashes: Hashes) -> list[Run]:
+        """Return the runs of an importer's traces that count and may begin as a content does.
 
-    def _dated(self, mark: Mark, record: RunRecord) -> tuple[Run, list[Finding]]:
+        Args:
+            instrument: Name of the importer, of any version.
+            hashes: Of the content.
+        """
+        return [run for run in self._contents.near(instrument, hashes) if self._versions.counts(run)]
+
+    def tables(self, instrument: str) -> list[Run]:
+        """Return a run of each table of an importer of which something was told."""
+        return self._contents.tables(instrument)
+
+    def _take_out(self, run: Run, kept: Kept) -> None:
+        """Take a run out of the sums whose place another one takes."""
+        if run.supersedes is None:
+            return
+        kept.replaced += 1
+        key = (run.supersedes_study or None, run.supersedes)
+        if key in self._new:
+            self.sums.drop(self._known[key])
+
+    def _dated(self, mark: Mark, record: RunRecord, kept: Kept) -> tuple[Run, list[Finding]]:
         run, said = mark(record)
         if run.origin is not None:
-            dated = msgspec.structs.replace(run.origin, imported_us=self.now_us)
+            dated = msgspec.structs.replace(
+                run.origin, imported_us=self.now_us, imported_as=kept.again.imported
+            )
             run = msgspec.structs.replace(run, origin=dated)
         return run, said
 
     def _keep_alike(self, told: AlikeRecords, mark: Mark, kept: Kept) -> None:
         """Keep runs that meet no other: what is put on the first of them is put on all."""
         first = told.record(0)
-        run, said = self._dated(mark, first)
+        run, said = self._dated(mark, first, kept)
         runs = msgspec.structs.replace(told.runs, pattern=run)
         done = msgspec.structs.replace(told, pattern=msgspec.structs.replace(first, run=run), runs=runs)
         kept.findings += said
@@ -164,6 +192,10 @@ class RunKeeper:
             self._known[key] = found
             self._new.add(key)
         return found
+
+    def _run(self, key: Key) -> Run | None:
+        found = self._find(key)
+        return None if found is None else found.run
 
     def _is_known(self, key: Key) -> bool:
         return key in self._known or key in self._alike.keys
@@ -189,53 +221,74 @@ class RunKeeper:
         if unfit is not None:
             text = f"run {run.run_id!r} is not imported: {unfit}"
             kept.findings.append(
-                _finding("CL217", "error", text, file, "check the figure and its unit", line)
+                finding_at("CL217", "error", text, file, "check the figure and its unit", line)
             )
             kept.rejected += 1
             return None
-        earlier = self._find(_key(record))
+        held = kept.again.partner(run)
+        earlier = self._find(key_of(record)) if held is None else RunRecord(run=held)
         if earlier is None:
             return record
-        if _same(run, earlier.run):
-            text = f"run {run.run_id!r} is in the ledger already; counted once"
-            kept.findings.append(_finding("CL212", "info", text, file, line=line))
+        return self._version(record, self._versions.of(earlier.run), file, kept)
+
+    def _version(self, record: RunRecord, versions: Sequence[Run], file: str, kept: Kept) -> RunRecord | None:
+        """Return a record to write beside earlier versions of its run; ``None`` where it is none."""
+        run, line, again, last = record.run, record.line, kept.again, versions[-1]
+        marks = again.marks(record)
+        made = remade(run, marks, versions, grown=again.grown)
+        is_told = again.partner(run) is not None or any(again.tells_of(v) for v in versions)
+        is_same = not differs_beyond_marks(made, last) and (is_told or _in_zone(run, versions))
+        is_known = is_same and not differs(made, last)
+        if not is_told and not is_same and not differs_beyond_times(made, last):
+            # The same row, read in another zone: what is said now counts, not what is left unsaid.
+            is_told = bool(zones_in(again.said))
+            is_known = not is_told
+        if is_known:
+            kept.say_known(run, file, line)
             return None
+        if is_told or is_same:
+            if not again.grown:
+                kept.say_known(run, file, line, is_new=True)
+            name = run.run_id
+            if self._is_known(key_of(record)):
+                name = f"{versions[0].run_id}~{line or 1}.{self.now_us % 1_000_000}"
+            return renamed(msgspec.structs.replace(record, run=made), name, supersedes=last)
         if not record.cumulative:
             text = (
                 f"run {run.run_id!r} of study {run.study!r} is in the ledger with other content; not imported"
             )
-            kept.findings.append(_finding("CL213", "error", text, file, _correct_it(run.run_id), line))
+            kept.findings.append(finding_at("CL213", "error", text, file, _correct_it(run.run_id), line))
             kept.rejected += 1
             return None
-        return self._beside(record, earlier, file, kept)
+        return self._beside(record, versions, file, kept)
 
-    def _beside(self, record: RunRecord, earlier: RunRecord, file: str, kept: Kept) -> RunRecord | None:
+    def _beside(self, record: RunRecord, versions: Sequence[Run], file: str, kept: Kept) -> RunRecord | None:
         """Return a record of a run that was written before, if it is further or another run."""
-        run, line = record.run, record.line
-        if not _touch(run, earlier.run):
+        run, line, last = record.run, record.line, versions[-1]
+        if not touch(run, last):
             name = f"{run.run_id}@{run.start_us}"
             if self._is_known((run.study, name)):
                 return None
             text = f"run_id {run.run_id!r} stands for another run at another time too; kept as {name!r}"
-            kept.findings.append(_finding("CL252", "warning", text, file, line=line))
-            return _renamed(record, name)
-        if _progress(record) <= _progress(earlier):
+            kept.findings.append(finding_at("CL252", "warning", text, file, line=line))
+            return renamed(record, name)
+        earlier = self._known.get((last.study, last.run_id)) or RunRecord(run=last)
+        if progress(record) <= progress(earlier):
             text = f"run {run.run_id!r} is in the ledger, further on; this record of it is superseded"
-            kept.findings.append(_finding("CL252", "info", text, file, line=line))
+            kept.findings.append(finding_at("CL252", "info", text, file, line=line))
             return None
         text = f"run {run.run_id!r} is further on here than in the ledger; it replaces that record"
-        kept.findings.append(_finding("CL252", "info", text, file, line=line))
-        if _key(earlier) in self._new:
-            self.sums.drop(earlier)
+        kept.findings.append(finding_at("CL252", "info", text, file, line=line))
         name = f"{run.run_id}~{line or 1}.{self.now_us % 1_000_000}"
-        return _renamed(record, name, supersedes=earlier.run)
+        made = remade(run, kept.again.marks(record), versions, grown=True)
+        return renamed(msgspec.structs.replace(record, run=made), name, supersedes=last)
 
     def _place(self, record: RunRecord) -> None:
         if record.machine is not None and record.run.start_us is not None:
             self._machines[record.machine, record.run.start_us // SAME_TIME_US].append(record)
 
-    def _twin(self, record: RunRecord) -> RunRecord | None:
-        """Return a record of the same machine over the same time."""
+    def _twin(self, record: RunRecord, fresh: Mapping[Key, RunRecord]) -> RunRecord | None:
+        """Return a record of the same machine over the same time; of a new version another fresh one."""
         run = record.run
         if record.machine is None or run.start_us is None or run.end_us is None:
             return None
@@ -245,6 +298,9 @@ class RunKeeper:
         for near in (bucket - 1, bucket, bucket + 1):
             placed = self._machines.get((record.machine, near), [])
             for other in chain(placed, self._alike.starting(record.machine, near)):
+                is_version = run.supersedes is not None
+                if is_version and (key_of(other) not in fresh or other.run.supersedes is not None):
+                    continue
                 if _same_time(run, other.run):
                     return other
         return None
@@ -256,55 +312,18 @@ class RunKeeper:
         fresh: dict[Key, RunRecord],
         merged: dict[Key, list[RunRecord]],
     ) -> None:
-        """Count one of two: the one with more energy, unless the other is written already."""
-        key = _key(twin)
-        if key not in fresh or (stated_j(record) or Decimal(0)) <= (stated_j(twin) or Decimal(0)):
+        """Count one of two: a new version, else the one with more energy; unless one is written already."""
+        key = key_of(twin)
+        is_less = (stated_j(record) or Decimal(0)) <= (stated_j(twin) or Decimal(0))
+        is_less = record.run.supersedes is None and (is_less or twin.run.supersedes is not None)
+        if key not in fresh or is_less:
             merged[key].append(record)
             return
         del fresh[key]
-        fresh[_key(record)] = record
-        merged[_key(record)] = [*merged.pop(key, []), twin]
+        fresh[key_of(record)] = record
+        merged[key_of(record)] = [*merged.pop(key, []), twin]
         bucket = self._machines[record.machine or "", (twin.run.start_us or 0) // SAME_TIME_US]
         bucket[bucket.index(twin)] = record
-
-
-def _furthest(records: Sequence[RunRecord], superseded: dict[str, list[int]]) -> list[tuple[int, RunRecord]]:
-    """Return records and their first lines, of a run that is written several times the furthest alone."""
-    best: dict[Key, RunRecord] = {}
-    order: list[tuple[Key, RunRecord]] = []
-    for record in records:
-        if not record.cumulative:
-            order.append((_key(record), record))
-            continue
-        key = _key(record)
-        earlier = best.get(key)
-        if earlier is not None and not _touch(record.run, earlier.run):
-            named = _renamed(record, f"{record.run.run_id}@{record.run.start_us}")
-            key, record = _key(named), named  # noqa: PLW2901  # the same record under its own name
-            earlier = best.get(key)
-        if earlier is None:
-            best[key] = record
-            order.append((key, record))
-        elif _progress(record) >= _progress(earlier):
-            superseded[record.run.run_id].append(earlier.line)
-            best[key] = record
-        else:
-            superseded[record.run.run_id].append(record.line)
-    return [(record.line, best.get(key, record)) for key, record in order]
-
-
-def _superseded(found: Mapping[str, list[int]], file: str) -> list[Finding]:
-    return [
-        _finding(
-            "CL252",
-            "info",
-            f"run {run_id!r} is written {len(lines) + 1} times, ever further: "
-            f"{counted(len(lines), 'superseded row was', 'superseded rows were')} dropped",
-            file,
-            line=lines[0],
-        )
-        for run_id, lines in found.items()
-    ]
 
 
 def _merged(key: Key, others: Sequence[RunRecord], file: str) -> Finding:
@@ -314,15 +333,7 @@ def _merged(key: Key, others: Sequence[RunRecord], file: str) -> Finding:
         f"count once with it: {named}"
     )
     mend = "let one rank measure, or track processes"
-    return _finding("CL251", "warning", text, file, mend, others[0].line)
-
-
-def _touch(one: Run, other: Run) -> bool:
-    """Whether two records can be of one run: their times meet, or one has none."""
-    if None in (one.start_us, one.end_us, other.start_us, other.end_us):
-        return True
-    a0, a1, b0, b1 = (t or 0 for t in (one.start_us, one.end_us, other.start_us, other.end_us))
-    return a0 <= b1 + SAME_TIME_US and b0 <= a1 + SAME_TIME_US
+    return finding_at("CL251", "warning", text, file, mend, others[0].line)
 
 
 def _same_time(one: Run, other: Run) -> bool:
@@ -337,28 +348,9 @@ def _machine_of(run: Run) -> str | None:
     return (run.host_id or run.hardware) if run.tags.get("tracking_mode") == "machine" else None
 
 
-def _progress(record: RunRecord) -> tuple[float, ...]:
-    energy = stated_j(record)
-    return (float(energy) if energy is not None else 0.0, record.run.duration_s or 0.0)
-
-
-def _renamed(record: RunRecord, name: str, *, supersedes: Run | None = None) -> RunRecord:
-    run = msgspec.structs.replace(record.run, run_id=name)
-    if supersedes is not None:
-        study = supersedes.study or ""
-        run = msgspec.structs.replace(run, supersedes=supersedes.run_id, supersedes_study=study)
-    return msgspec.structs.replace(record, run=run)
-
-
-def _key(record: RunRecord) -> Key:
-    return record.run.study, record.run.run_id
-
-
-def _same(run: Run, earlier: Run) -> bool:
-    """Whether a stored run says the same, but for what the command line and a map put on it."""
-    zone = earlier.zone if run.zone is not None else None
-    plain = msgspec.structs.replace(earlier, tags={}, site=None, zone=zone)
-    return plain.says_the_same(msgspec.structs.replace(run, tags={}, site=None))
+def _in_zone(run: Run, versions: Sequence[Run]) -> bool:
+    """Whether the zone that a row states, if any, is one that its run had."""
+    return run.zone is None or run.zone in {version.zone for version in versions}
 
 
 def _overlong(run: Run, file: str) -> list[Finding]:
@@ -369,13 +361,7 @@ def _overlong(run: Run, file: str) -> list[Finding]:
         "its energy stands in the hour of its start"
     )
     line = run.origin.source_line if run.origin else None
-    return [_finding("CL216", "warning", text, file, "check the unit of its duration and times", line)]
-
-
-def _finding(
-    code: str, severity: Severity, text: str, file: str, mend: str | None = None, line: int | None = None
-) -> Finding:
-    return Finding(code=code, severity=severity, message=text, file=file, line=line or None, mend=mend)
+    return [finding_at("CL216", "warning", text, file, "check the unit of its duration and times", line)]
 
 
 def _correct_it(run_id: str) -> str:

@@ -32,6 +32,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
         mean_power_w: Of one trace.
         charges: Lines of bills.
         readings: Spans that meters counted.
+        runs_known: Runs that the ledger holds already.
+        runs_replaced: Of the runs those that take the place of one in the ledger.
         cost: Of the bills, by currency; ``None`` without a bill.
         cost_stated: What runs themselves say they cost, by currency: of those that say it.
         profile: Events, seconds and further figures of a profile.
@@ -48,6 +50,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     mean_power_w: float | None = None
     charges: int = 0
     readings: int = 0
+    runs_known: int = 0
+    runs_replaced: int = 0
     cost: dict[str, CostTotals] | None = None
     cost_stated: dict[str, Decimal] | None = None
     profile: Mapping[str, float | int | str | None] | None = None
@@ -93,7 +97,7 @@ class Sums:
     def __init__(self) -> None:
         """Start at nothing."""
         self.runs = 0
-        self.rows = self.rejected = 0
+        self.rows = self.rejected = self.known = self.replaced = 0
         self._energy_j = self._kg = self._duration_s = Decimal(0)
         self._energies = self._kgs = self._durations = 0
         self._samples = 0
@@ -150,6 +154,9 @@ class Sums:
         self._energies -= stated_j(record) is not None
         self._kgs -= run.emissions_reported_kg is not None
         self._durations -= _duration_s(record) is not None
+        if record.measured is not None:
+            self._samples -= record.measured.samples
+            self._means.remove(record.measured.mean_power_w)
         self._costs.pop(f"{run.study}/{run.run_id}", None)
 
     def hold_within(self, record: RunRecord) -> None:
@@ -191,6 +198,8 @@ class Sums:
             samples=self._samples or None,
             mean_power_w=self._means[0] if len(self._means) == 1 and self.runs == 1 else None,
             charges=len(charges),
+            runs_known=self.known,
+            runs_replaced=self.replaced,
             cost=cost_totals(charges) if charges else None,
             cost_stated=stated or None,
             profile=_profile(profiles),

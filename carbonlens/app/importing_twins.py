@@ -1,8 +1,7 @@
-"""Traces that are equal to the last byte: a copy, another host's, or one that can be told more of now.
+"""Traces that are equal to the last byte: a copy, or another host's.
 
-Content counts once. Two things may make the same bytes another trace, and neither stands in
-them: the host, which logs of a device seldom name, and the seconds between samples, which a
-log without times leaves to the user.
+Content counts once. What may make the same bytes another trace does not stand in them: the host,
+which logs of a device seldom name.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ class Twin(msgspec.Struct, frozen=True, kw_only=True):
     """What a trace is beside those that the ledger holds of the same content.
 
     Attributes:
-        counts: Whether it is to be read: another host's, or one that can be told more of.
+        counts: Whether it is another one: of another host.
         sha256: What its batch is named by.
         host: Machine that its runs are of, where the content names none.
-        completes: Whether its runs take the place of those before.
         finding: What is to be said of it.
+        same: Runs of one that does not count, in the ledger.
     """
 
     counts: bool
     sha256: str
     host: str | None = None
-    completes: bool = False
     finding: Finding | None = None
+    same: tuple[Run, ...] = ()
 
 
 def named(sha256: str, host: str | None) -> Twin:
@@ -50,22 +49,19 @@ def named(sha256: str, host: str | None) -> Twin:
     return Twin(counts=True, sha256=_with(sha256, host), host=host)
 
 
-def twin_of(source: Source, host: str | None, interval_s: float | None, held: Sequence[Run]) -> Twin:
+def twin_of(source: Source, host: str | None, held: Sequence[Run]) -> Twin:
     """Return what a trace is whose content is in the ledger.
 
     Args:
         source: The trace.
         host: Its machine, as the user says.
-        interval_s: Seconds between samples, as the user says.
         held: Runs of this content in the ledger.
     """
     sha256, mine = source.sha256, host or host_in(source.name)
     same = [run for run in held if _is_of(run, source, host, mine)]
     if same:
-        if interval_s is not None and all(_is_unknown(run) for run in same):
-            key = _with(_with(sha256, host), f"{interval_s!r} s")
-            return Twin(counts=True, sha256=key, host=host, completes=True)
-        return Twin(counts=False, sha256=sha256, finding=_once(source, host, same[0]))
+        told = _once(source, host, same[0])
+        return Twin(counts=False, sha256=sha256, host=same[0].host_id, finding=told, same=tuple(same))
     other = held[0]
     text = (
         f"holds the same samples as {_file(other)}, and is named for another host "
@@ -75,12 +71,12 @@ def twin_of(source: Source, host: str | None, interval_s: float | None, held: Se
     return Twin(counts=True, sha256=_with(sha256, mine), host=mine, finding=None if host else said)
 
 
-def of_host(record: RunRecord, host: str | None, *, completes: bool) -> RunRecord:
+def of_host(record: RunRecord, host: str) -> RunRecord:
     """Return a record with its host, where its source names none."""
     run = record.run
-    if run.host_id is None and host is not None:
+    if run.host_id is None:
         run = msgspec.structs.replace(run, host_id=host, run_id=f"{run.run_id}-{host}")
-    return msgspec.structs.replace(record, run=run, cumulative=record.cumulative or completes)
+    return msgspec.structs.replace(record, run=run)
 
 
 def _is_of(run: Run, source: Source, host: str | None, mine: str | None) -> bool:
@@ -106,10 +102,6 @@ def _host_of(run: Run) -> str | None:
 
 def _file(run: Run) -> str:
     return (run.origin.source_file if run.origin else None) or ""
-
-
-def _is_unknown(run: Run) -> bool:
-    return all(reading.energy_j is None for reading in run.energy)
 
 
 def _with(sha256: str, more: str | None) -> str:

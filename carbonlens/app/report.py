@@ -5,13 +5,19 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from carbonlens.domain.comparison import Comparison
 from carbonlens.domain.evidence import Evidence
+from carbonlens.domain.number_style import NumberStyle
 from carbonlens.errors import UnwritableError, UsageError
+from carbonlens.render.look import Look
 from carbonlens.reporting.content import ReportView
+
+if TYPE_CHECKING:
+    from carbonlens.render.worker import Limits, Progress
 
 SECTIONS = ("business-case", "engineering")
 FORMATS = ("html", "pdf")
@@ -29,12 +35,23 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         comparison: What it is about.
         evidence: What that was computed from, with what the report is made with; ``None`` where
             a caller gave a comparison alone: such a report cannot be verified.
+        look: The user's own templates, colours, fonts and logo; ours for ``None``.
+        numbers: How pages write figures, money and days; data keep our way.
     """
 
     view: ReportView
     sections: tuple[str, ...]
     comparison: Comparison
     evidence: Evidence | None = None
+    look: Look | None = None
+    numbers: NumberStyle = NumberStyle()
+
+    @property
+    def printed(self) -> ReportView:
+        """The view as pages print it."""
+        from carbonlens.reporting.restyled import restyled
+
+        return restyled(self.view, self.numbers)
 
     @property
     def made_us(self) -> int | None:
@@ -43,7 +60,19 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         return max(ends, default=None)
 
 
-def report(
+class Making(msgspec.Struct, frozen=True, kw_only=True):
+    """How pages are made: in a process of their own, within limits.
+
+    Attributes:
+        limits: Time and memory a file may take; ``None`` for 300 s and 1024 MB.
+        progress: Is told what is being done, and for how many seconds.
+    """
+
+    limits: Limits | None = None
+    progress: Progress | None = None
+
+
+def report(  # noqa: PLR0913  # optional and by name
     comparison: Comparison,
     *,
     sections: Sequence[str] = SECTIONS,
@@ -51,6 +80,8 @@ def report(
     out_dir: Path,
     name: str | None = None,
     evidence: Evidence | None = None,
+    templates: str | Path | None = None,
+    making: Making = Making(),  # noqa: B008  # frozen
 ) -> dict[str, Path]:
     """Write a report and return its files by format.
 
@@ -63,9 +94,14 @@ def report(
         out_dir: Folder to write to; made if need be.
         name: File name without suffix; that of the only section, else ``report``.
         evidence: What the comparison was computed from; the report carries it, to be verified by.
+        templates: Folder of the user's own templates; that of ``[tool.carbonlens] templates`` in
+            the nearest ``pyproject.toml`` when ``None``.
+        making: Limits of making the pages, and who is told how it goes.
 
     Raises:
         UsageError: If a section, a format or the name is not usable.
+        ConfigError: If the user's templates or theme are not usable.
+        RenderError: If making a page took more time or memory than it may.
         UnwritableError: If the folder cannot be written; said before any work.
         MissingExtraError: If the ``report`` extra is not installed.
         VerificationError: If a printed number is not that of its figure.
@@ -75,34 +111,48 @@ def report(
     if not stem or Path(stem).name != stem:
         raise UsageError(f"{stem!r} is not a file name", mend="give a name without folders and suffix")
     ensure_writable(out_dir)
-    ensure_renderable(formats)
+    start_rendering(formats)
+    from carbonlens.app.report_look import find_look
     from carbonlens.ledger.store import write_atomically
 
-    given = material(comparison, sections, evidence)
-    contents = {format_: rendered(given, format_) for format_ in dict.fromkeys(formats)}
+    look, numbers = find_look(templates)
+    given = material(comparison, sections, evidence, look=look, numbers=numbers)
+    contents = {format_: rendered(given, format_, making) for format_ in dict.fromkeys(formats)}
     files = {format_: out_dir / f"{stem}.{format_}" for format_ in contents}
     for format_, file in files.items():
         try:
             write_atomically(file, contents[format_])
         except OSError as error:
-            raise _unwritable(file, error) from error
+            raise unwritable(file, error) from error
     return files
 
 
-def material(comparison: Comparison, sections: Sequence[str], evidence: Evidence | None = None) -> Material:
+def material(
+    comparison: Comparison,
+    sections: Sequence[str],
+    evidence: Evidence | None = None,
+    *,
+    look: Look | None = None,
+    numbers: NumberStyle | None = None,
+) -> Material:
     """Return what the renderers take.
 
     Args:
         comparison: What the report is about.
         sections: Of ``business-case`` and ``engineering``.
         evidence: What the comparison was computed from.
+        look: The user's own templates, colours, fonts and logo.
+        numbers: How pages write figures; our way for ``None``.
     """
     from carbonlens.app.business import business_result
     from carbonlens.render.environment import made_with
     from carbonlens.reporting.view import build_view
 
     if evidence is not None:
-        evidence = msgspec.structs.replace(evidence, made_with=made_with())
+        made = msgspec.structs.replace(
+            made_with(), own_templates_sha256=look.sha256 if look else None, numbers=numbers
+        )
+        evidence = msgspec.structs.replace(evidence, made_with=made)
     business = None
     if evidence is not None and evidence.business is not None:
         business = business_result(comparison, evidence.business)
@@ -111,39 +161,56 @@ def material(comparison: Comparison, sections: Sequence[str], evidence: Evidence
         sections=tuple(s for s in SECTIONS if s in sections),
         comparison=comparison,
         evidence=evidence,
+        look=look,
+        numbers=numbers or NumberStyle(),
     )
 
 
-def rendered(given: Material, format_: str) -> bytes:
+def rendered(given: Material, format_: str, making: Making = Making()) -> bytes:  # noqa: B008  # frozen
     """Return a report in one format, the same bytes every time.
 
     Args:
         given: What it is made of.
         format_: One of ``KNOWN_FORMATS``.
+        making: Limits of making pages, and who is told how it goes.
 
     Raises:
+        ConfigError: If a template of the user's cannot be rendered.
+        RenderError: If making the pages took more time or memory than it may.
         MissingExtraError: If the ``report`` extra is not installed.
         VerificationError: If a printed number is not that of its figure.
     """
-    return _RENDERERS[format_](given)
+    return _RENDERERS[format_](given, making)
 
 
-def _html(given: Material) -> bytes:
-    from carbonlens.render.html import render_html
-
+def _html(given: Material, making: Making) -> bytes:
     data = None if given.evidence is None else _shape(given)
-    return render_html(given.view, given.sections, data=data).encode("utf-8")
+    return _by_worker("html:render_html", given, making, data=data)
 
 
-def _pdf(given: Material) -> bytes:
+def _pdf(given: Material, making: Making) -> bytes:
     from carbonlens.app.report_enclosed import enclosed
-    from carbonlens.render.pdf import render_pdf
 
     files = enclosed(_shape(given), given.evidence)
-    return render_pdf(given.view, given.sections, enclosed=files, made_us=given.made_us)
+    return _by_worker("pdf:render_pdf", given, making, enclosed=files, made_us=given.made_us)
 
 
-def _xlsx(given: Material) -> bytes:
+def _by_worker(function: str, given: Material, making: Making, **further: object) -> bytes:
+    """Render the pages in the process that is kept for it."""
+    from carbonlens.render import worker
+
+    return worker.render(
+        f"carbonlens.render.{function}",
+        given.printed,
+        given.sections,
+        look=given.look,
+        limits=making.limits or worker.Limits(),
+        progress=making.progress,
+        **further,
+    )
+
+
+def _xlsx(given: Material, _: Making) -> bytes:
     from carbonlens.render.xlsx import render_xlsx
     from carbonlens.reporting.document import document
 
@@ -151,29 +218,27 @@ def _xlsx(given: Material) -> bytes:
     return render_xlsx(doc, given.view.figures, made_us=given.made_us)
 
 
-def _markdown(given: Material) -> bytes:
+def _markdown(given: Material, _: Making) -> bytes:
     from carbonlens.render.markdown import render_markdown
     from carbonlens.reporting.document import document
 
-    return render_markdown(document(given.view, given.sections)).encode("utf-8")
+    return render_markdown(document(given.printed, given.sections)).encode("utf-8")
 
 
-def _json(given: Material) -> bytes:
+def _json(given: Material, _: Making) -> bytes:
     return msgspec.json.format(_shape(given), indent=1) + b"\n"
 
 
 def _shape(given: Material) -> bytes:
-    from carbonlens.app.report_enclosed import MOST_RUNS
+    from carbonlens.app.report_enclosed import travelling
     from carbonlens.reporting.report_json import report_json
 
-    held = given.evidence
-    if held is not None and len(held.runs) > MOST_RUNS:
-        held = msgspec.structs.replace(held, runs=(), outcomes={}, runs_left_out=len(held.runs))
+    held = None if given.evidence is None else travelling(given.evidence)
     shape = report_json(given.view, given.sections, comparison=given.comparison, evidence=held)
     return msgspec.json.encode(shape)
 
 
-_RENDERERS: dict[str, Callable[[Material], bytes]] = {
+_RENDERERS: dict[str, Callable[[Material, Making], bytes]] = {
     "html": _html,
     "pdf": _pdf,
     "xlsx": _xlsx,
@@ -203,7 +268,7 @@ def ensure_writable(out_dir: Path) -> None:
         with tempfile.NamedTemporaryFile(dir=out_dir):
             pass
     except OSError as error:
-        raise _unwritable(out_dir, error) from error
+        raise unwritable(out_dir, error) from error
 
 
 def ensure_renderable(formats: Sequence[str] = FORMATS) -> None:
@@ -221,6 +286,24 @@ def ensure_renderable(formats: Sequence[str] = FORMATS) -> None:
     environment.ensure_renderable(formats)
 
 
+def start_rendering(formats: Sequence[str] = FORMATS) -> None:
+    """Check that reports can be made here, and begin to load what makes pages, beside other work.
+
+    Args:
+        formats: What is to be made.
+
+    Raises:
+        MissingExtraError: If a package of the ``report`` extra is not installed.
+        MissingLibraryError: If a system library for PDF is not installed.
+        RenderError: If no process can be started.
+    """
+    ensure_renderable(formats)
+    if {"html", "pdf"}.intersection(formats):
+        from carbonlens.render import worker
+
+        worker.shared()
+
+
 def _check(what: str, given: Sequence[str], known: Sequence[str]) -> None:
     unknown = [g for g in given if g not in known]
     if unknown or not given:
@@ -228,7 +311,8 @@ def _check(what: str, given: Sequence[str], known: Sequence[str]) -> None:
         raise UsageError(f"no such {what}: {wrong}", mend=f"known: {', '.join(known)}")
 
 
-def _unwritable(place: Path, error: OSError) -> UnwritableError:
+def unwritable(place: Path, error: OSError) -> UnwritableError:
+    """Return the error of a place that cannot be written."""
     return UnwritableError(
         f"cannot be written ({error.strerror or error})",
         where=str(place),

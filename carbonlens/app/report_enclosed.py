@@ -10,17 +10,23 @@ from typing import Final
 
 import msgspec
 
-from carbonlens.domain.evidence import Evidence
+from carbonlens.domain.evidence import Evidence, encode
 from carbonlens.domain.factor import Vector
+from carbonlens.domain.study import EffortPlace
 from carbonlens.ledger.export import COLUMNS, row
 from carbonlens.ledger.records import Stored
-from carbonlens.render.attachments import REPORT_JSON, Enclosed
+from carbonlens.render.attachments import LARGEST_BYTES, REPORT_JSON, Enclosed
 
 MOST_RUNS: Final = 100_000
 """Beyond this many runs a report carries none of them: ``verify --ledger`` takes them from there."""
 
+MOST_BYTES: Final = LARGEST_BYTES // 2
+"""Nor where they take more than this: indented, and with all that is computed from them, the report
+must stay one that ``verify`` reads."""
+
 _FACTOR_COLUMNS: Final = (
     "id", "kind", "value", "unit", "u_relative", "zone", "period", "basis", "source", "example",
+    "used_for",
 )  # fmt: skip
 
 _STARTS_A_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
@@ -41,16 +47,27 @@ def enclosed(shape: bytes, evidence: Evidence | None) -> tuple[Enclosed, ...]:
             relationship="Source",
         )
     ]
-    if evidence is not None and len(evidence.runs) <= MOST_RUNS:
+    if evidence is not None and not travelling(evidence).runs_left_out:
         files += [
             Enclosed(name="runs.csv", content=runs_csv(evidence), description="Every run that entered"),
             Enclosed(
                 name="factors.csv",
-                content=factors_csv(evidence.vector),
+                content=factors_csv(evidence),
                 description="Every factor and price, with its source",
             ),
         ]
     return tuple(files)
+
+
+def travelling(evidence: Evidence) -> Evidence:
+    """Return what of the evidence travels with a report: all, or all but the runs.
+
+    Args:
+        evidence: Of a report.
+    """
+    if len(evidence.runs) <= MOST_RUNS and len(encode(evidence)) <= MOST_BYTES:
+        return evidence
+    return evidence.without_runs()
 
 
 def runs_csv(evidence: Evidence) -> bytes:
@@ -60,19 +77,28 @@ def runs_csv(evidence: Evidence) -> bytes:
         evidence: Of a report.
     """
     rows = (row(Stored(run=run, text=msgspec.json.encode(run), file="")) for run in evidence.runs)
-    return _csv(tuple(COLUMNS), ([cells[name] for name in COLUMNS] for cells in rows))
+    return csv_of(tuple(COLUMNS), ([cells[name] for name in COLUMNS] for cells in rows))
 
 
-def factors_csv(vector: Vector) -> bytes:
+def factors_csv(evidence: Evidence) -> bytes:
     """Return the factors and prices of a comparison as a table.
 
     Args:
-        vector: One for all arms.
+        evidence: Of a report: one vector for all arms, and those of the places where effort ran.
     """
-    return _csv(_FACTOR_COLUMNS, _factor_rows(vector))
+    rows = [(*row, "all arms") for row in _factor_rows(evidence.vector)]
+    for place in evidence.study.effort_places:
+        rows += [(*row, f"effort: {_selected(place)}") for row in _factor_rows(place.vector)]
+    return csv_of(_FACTOR_COLUMNS, rows)
 
 
-def _factor_rows(vector: Vector) -> Iterator[Sequence[object]]:
+def _selected(place: EffortPlace) -> str:
+    """Return which effort runs a place is for, as the study file states it."""
+    stated = (("zone", place.zone), ("site", place.site), ("period", place.period))
+    return ", ".join(f"{name} {value}" for name, value in stated if value) or "any"
+
+
+def _factor_rows(vector: Vector) -> Iterator[tuple[object, ...]]:
     for factor in (vector.location, vector.market):
         if factor is not None:
             yield (
@@ -82,17 +108,9 @@ def _factor_rows(vector: Vector) -> Iterator[Sequence[object]]:
             )  # fmt: skip
     if vector.pue is not None:
         yield (
-            "pue",
-            "PUE",
-            vector.pue,
-            "1",
-            vector.pue_u_relative,
-            vector.place,
-            None,
-            None,
-            vector.pue_source,
-            None,
-        )
+            "pue", "PUE", vector.pue, "1", vector.pue_u_relative, vector.place, None, None,
+            vector.pue_source, None,
+        )  # fmt: skip
     if vector.host_overhead is not None:
         yield (
             "host_overhead", "host overhead", vector.host_overhead, "1", vector.host_overhead_u_relative,
@@ -112,7 +130,13 @@ def _factor_rows(vector: Vector) -> Iterator[Sequence[object]]:
         )  # fmt: skip
 
 
-def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+def csv_of(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    """Return a table as CSV; no cell is taken for a formula by a spreadsheet.
+
+    Args:
+        columns: Names of the columns.
+        rows: With as many cells each.
+    """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

@@ -26,7 +26,7 @@ from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
 from carbonlens.errors import SelectionError, UsageError
-from carbonlens.factors.store import open_factors
+from carbonlens.factors.store import FactorSet, open_factors
 from carbonlens.ledger.calendar import FIRST_HOUR, LAST_HOUR, Calendar, Period
 from carbonlens.ledger.opening import open_ledger
 
@@ -79,7 +79,7 @@ def make_sci(  # noqa: PLR0913 - each is a choice of the one who asks
     normalisation: Normalisation = "gross",
     rationale: str = "",
     inventory: str | Path | None = None,
-    factors: str | Path | None = None,
+    factors: str | Path | FactorSet | None = None,
     ledger: str | Path | None = None,
     embodied_source: str | None = None,
 ) -> Scored:
@@ -96,7 +96,7 @@ def make_sci(  # noqa: PLR0913 - each is a choice of the one who asks
         normalisation: How the units were counted, for SCI for AI.
         rationale: Why this unit.
         inventory: The inventory folder; found as the command line finds it when ``None``.
-        factors: The user's own factors, found likewise.
+        factors: The user's own factors, found likewise, or a whole set.
         ledger: The ledger's folder; found likewise.
         embodied_source: Name of the one source of embodied figures to take.
 
@@ -124,7 +124,7 @@ def make_sci(  # noqa: PLR0913 - each is a choice of the one who asks
             asked = Asked(
                 view=view,
                 inventory=kept.inventory,
-                factors=open_factors(factors),
+                factors=factors if isinstance(factors, FactorSet) else open_factors(factors),
                 calendar=calendar,
                 hours=hours,
                 embodied_source=embodied_source or kept.inventory.terms.embodied_source,

@@ -39,10 +39,10 @@ from carbonlens.app.statement_costs import (
 )
 from carbonlens.app.statement_groups import bills_by_group, undeclared_clouds
 from carbonlens.app.statement_hardware import hardware_in_use, uses
+from carbonlens.app.statement_last import last_quarter
 from carbonlens.app.statement_ledger import PeriodReading, month_of
 from carbonlens.app.statement_meters import in_local_days, meters_and_readings
 from carbonlens.app.statement_terms import leaves
-from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, add
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
@@ -52,7 +52,7 @@ from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import SelectionError
 from carbonlens.factors.store import FactorSet, open_factors
 from carbonlens.ledger.activity import CHARGES
-from carbonlens.ledger.calendar import FIRST_HOUR, LAST_HOUR, Calendar, Period
+from carbonlens.ledger.calendar import Calendar, Period
 from carbonlens.ledger.opening import open_ledger
 from carbonlens.ledger.store import Ledger
 
@@ -74,6 +74,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
         example: Whether that is an invented example.
         runs_of: Runs of each group that figures name as ``runs.<...>``, where they were asked for.
         hourly: How clean electricity matches the load by the hour, where certificates state hours.
+        splits: The statement split by each further label that was asked for.
     """
 
     statement: Statement
@@ -88,6 +89,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     runs_of: Mapping[str, tuple[str, ...]] = {}
     label: str = ""
     hourly: Hourly = Hourly()
+    splits: Mapping[str, Statement] = {}
 
 
 class _Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +108,7 @@ class _Question(msgspec.Struct, frozen=True, kw_only=True):
     end: str
     embodied_source: str | None = None
     said: tuple[Finding, ...] = ()
+    also: tuple[str, ...] = ()
 
     @property
     def span_us(self) -> tuple[int, int]:
@@ -131,6 +134,7 @@ def make_statement(  # noqa: PLR0913 - each is a choice of the one who asks
     period: str | None = None,
     *,
     by: str | None = None,
+    also: Sequence[str] = (),
     inventory: str | Path | None = None,
     factors: str | Path | FactorSet | None = None,
     ledger: str | Path | None = None,
@@ -145,6 +149,7 @@ def make_statement(  # noqa: PLR0913 - each is a choice of the one who asks
             when ``None``.
         by: One of ``LABELS`` (a zone is as runs record it, else of their site) or ``tag:NAME`` for a line
             of each; sites always have theirs.
+        also: Further labels to split it by, each in a statement of its own (``Made.splits``).
         inventory: The inventory folder; found as the command line finds it when ``None``.
         factors: The user's own factors, found likewise, or a whole set.
         ledger: The ledger's folder; found likewise.
@@ -174,7 +179,9 @@ def make_statement(  # noqa: PLR0913 - each is a choice of the one who asks
             raise SelectionError("the ledger is not there", where=store.shown, mend="check --ledger")
         asked = _question(store, kept, held, period, None if by == "site" else by, present)
         asked = replace(asked, embodied_source=embodied_source or kept.inventory.terms.embodied_source)
-        whole, hourly = _with_hours(statement(_given(asked)), asked)
+        asked = replace(asked, also=tuple(also))
+        given, others = _given(asked)
+        whole, hourly = _with_hours(statement(given), asked)
         return Made(
             statement=whole,
             hourly=hourly,
@@ -188,6 +195,7 @@ def make_statement(  # noqa: PLR0913 - each is a choice of the one who asks
             inventory_sha256=kept.sha256,
             example=kept.inventory.terms.example,
             runs_of=_runs_of(asked) if listed else {},
+            splits={one.label or "": statement(one) for one in others},
         )
 
 
@@ -213,8 +221,8 @@ def _question(
     from carbonlens.ledger.closing import factor_sets_of, inventories_of, is_closed
 
     calendar = calendar_of(kept.inventory.terms)
-    last_quarter, said = ("", ()) if period else _last_quarter(store, calendar)
-    hours = calendar.period(period or last_quarter)
+    newest, said = ("", ()) if period else last_quarter(store, calendar)
+    hours = calendar.period(period or newest)
     first = calendar.rows(hours.first_hour, hours.first_hour + 1)[0].date
     last = _day(calendar.rows(hours.end_hour - 1, hours.end_hour)[0].date)
     span = span_of(hours.text, calendar)
@@ -238,7 +246,8 @@ def _question(
     )
 
 
-def _given(asked: _Question) -> Given:
+def _given(asked: _Question) -> tuple[Given, list[Given]]:
+    """Return what the statement is made of, and the same split by each further label."""
     inventory, store = asked.inventory, asked.store
     stored, of_charges = store.rows(CHARGES)
     charges = in_local_days(stored, inventory)
@@ -256,6 +265,7 @@ def _given(asked: _Question) -> Given:
         if not activities and not counted_by_meters:
             raise _no_runs(store, asked)
         grouped = read.activities(asked.by)[0] if asked.by else ()
+        further = {label: read.activities(label)[0] for label in asked.also}
         used = uses(view, inventory)
     terms = {name: place.terms for name, place in read.places.items()}
     period = CostPeriod(start=asked.start, end=asked.end, months=asked.months)
@@ -269,7 +279,7 @@ def _given(asked: _Question) -> Given:
     lines = other_lines(inventory, bills, rents.uses, used, period)
     of_prices = without_billed(read.findings, power)
     said = (*asked.said, *asked.factors.findings, *inventory.findings, *findings, *of_prices, *of_days)
-    return Given(
+    made = Given(
         period=demand.Period(name=asked.hours.text, months=asked.months, is_open=asked.is_open),
         entity=inventory.terms.entity,
         label=asked.by,
@@ -295,6 +305,11 @@ def _given(asked: _Question) -> Given:
             )
         ),
     )
+    others = [
+        replace(made, label=label, grouped=held, bills=bills_by_group(label, bills, read))
+        for label, held in further.items()
+    ]
+    return made, others
 
 
 def _loaded(meters: Sequence[Meter], counted: Sequence[metered.Metered]) -> dict[str, tuple[str, ...]]:
@@ -366,36 +381,8 @@ def _coverage(asked: _Question) -> Coverage | None:
     return delivered(only, asked.store, now_us=asked.present_us)
 
 
-def _last_quarter(store: Ledger, calendar: Calendar) -> tuple[str, tuple[Finding, ...]]:
-    """Return the quarter of the last runs, and what must be said of runs later than any date."""
-    import narwhals as nw
-
-    with store.query() as view:
-        hour = nw.col("hour_utc")
-        dated = view.parts.filter(hour >= FIRST_HOUR, hour <= LAST_HOUR)
-        (row,) = view.rows(dated.select(last=hour.max()))
-        stray = view.rows(
-            view.parts.filter((hour < FIRST_HOUR) | (hour > LAST_HOUR)).select("run_id").unique()
-        )
-    if row["last"] is None:
-        raise SelectionError(
-            "holds no run with a start", where=store.shown, mend="measure or import runs, or give --ledger"
-        )
-    return calendar.rows(row["last"], row["last"] + 1)[0].fiscal_quarter, _undatable(len(stray))
-
-
-def _undatable(runs: int) -> tuple[Finding, ...]:
-    if not runs:
-        return ()
-    text = f"{counted(runs, 'run')} with a time that no calendar has: in no quarter, perhaps nanoseconds"
-    mend = (
-        "find them: carbonlens ledger verify; correct each: carbonlens runs supersede RUN --by start_us=..."
-    )
-    return (Finding(code="CL512", severity="warning", message=text, mend=mend),)
-
-
 def _no_runs(store: Ledger, asked: _Question) -> SelectionError:
-    last, _ = _last_quarter(store, asked.calendar)
+    last, _ = last_quarter(store, asked.calendar)
     return SelectionError(
         f"no runs in {asked.hours.text}", where=store.shown, mend=f"the last ones are in {last}"
     )

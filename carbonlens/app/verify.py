@@ -1,40 +1,37 @@
 """Use case: verify a report: compute it again from what it carries, and compare every figure.
 
-Two things are held against each other: what the file says of its figures (its data, and the
-numbers printed on its pages), and what follows from its runs, factors and study by this
-carbonlens. Where the same versions are installed the file is made again, byte for byte.
+Two things are held against each other: what the file says (its data, and what is printed on its
+pages), and what follows from its runs, factors and study by this carbonlens. Where all that its
+bytes depend on is the same here, the file is made again, byte for byte. Where it is not, what
+cannot be held against anything is said: a file can name any version as its maker.
 """
 
 from __future__ import annotations
 
-import math
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from carbonlens.app.report import Material
+from carbonlens.app.verify_data import Mismatch
+from carbonlens.app.verify_reading import Held, read
 from carbonlens.domain.counting import counted
-from carbonlens.domain.evidence import Evidence, MadeWith, sha256
-from carbonlens.errors import InputFileError, UsageError
+from carbonlens.domain.evidence import Evidence, MadeWith, runs_sha256
+from carbonlens.domain.number_style import NumberStyle
+from carbonlens.errors import (
+    CarbonlensError,
+    ConfigError,
+    InputFileError,
+    MissingExtraError,
+    MissingLibraryError,
+)
+from carbonlens.render.look import Look
 
 SCHEMA: Final = "carbonlens/verify/1"
-_RELATIVE: Final = 1e-9
-"""Sums of floats may differ in their last digits between machines."""
-
-
-class Mismatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure that is not what follows from the evidence.
-
-    Attributes:
-        figure_id: Its id, or the part of the file it is about.
-        said: What the file says.
-        computed: What follows.
-    """
-
-    figure_id: str
-    said: str
-    computed: str
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,9 +41,11 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
         file: The report.
         figures: How many figures were compared.
         runs: How many runs they rest on.
-        mismatches: Figures that differ.
-        rebuilt: ``same`` or ``different`` bytes; ``None`` where other versions are installed here.
-        versions: What the report was made with and what is installed, by name, where they differ.
+        mismatches: Figures and other parts that differ.
+        rebuilt: ``same`` or ``different`` bytes; ``None`` where they could not be compared.
+        versions: What the report was made with and what is installed, by name, where they differ
+            and the bytes of its format depend on them.
+        unchecked: Parts that could be held against nothing, in words; empty where all was checked.
         from_ledger: Whether the runs were taken from a ledger rather than from the report.
     """
 
@@ -56,20 +55,24 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     mismatches: tuple[Mismatch, ...]
     rebuilt: str | None
     versions: dict[str, tuple[str | None, str | None]]
-    from_ledger: bool
+    unchecked: tuple[str, ...] = ()
+    from_ledger: bool = False
 
     @property
     def holds(self) -> bool:
-        """Whether the report is what follows from its evidence."""
+        """Whether the report is what follows from its evidence, as far as that could be checked."""
         return not self.mismatches and self.rebuilt != "different"
 
 
-def verify(report: Path, *, ledger: str | Path | None = None) -> Verified:
+def verify(
+    report: Path, *, ledger: str | Path | None = None, templates: str | Path | None = None
+) -> Verified:
     """Compute a report again and compare.
 
     Args:
         report: A ``.json``, ``.html`` or ``.pdf`` that carbonlens wrote.
         ledger: Take the runs from this ledger instead of from the report.
+        templates: Folder of the user's own templates that it was made with.
 
     Raises:
         InputFileError: If it cannot be read, or carries nothing to verify it by.
@@ -77,180 +80,168 @@ def verify(report: Path, *, ledger: str | Path | None = None) -> Verified:
         SelectionError: If the ledger has none of its runs.
         MissingExtraError: If the ``analysis`` or ``report`` extra is not installed.
     """
-    from carbonlens.app.compare import computed, require_analysis
-    from carbonlens.app.report import material, rendered
+    from carbonlens.app.compare import require_analysis
 
     require_analysis()
-    kind, content, data = _read(report)
-    shape, evidence = _decoded(data, str(report))
+    from carbonlens.app.sustainability_verify import verify_sustainability
+
+    quarter = verify_sustainability(report, ledger)
+    if quarter is not None:
+        return quarter
+    held = read(report)
+    evidence = held.evidence
     if evidence.runs_left_out and ledger is None:
         raise InputFileError(
             f"rests on {counted(evidence.runs_left_out, 'run')}, too many to travel with it",
             where=str(report),
             mend="verify it against the ledger: --ledger",
         )
-    used = evidence if ledger is None else _of_ledger(evidence, ledger)
-    sections = tuple(str(s["name"]) for s in shape["sections"])
-    given = material(computed(used), sections, used)
-    versions = _differing(evidence.made_with, given.evidence.made_with if given.evidence else None)
+    used: Evidence = evidence
+    unchecked: tuple[str, ...] = ()
+    if ledger is not None:
+        # What is wrong with the ledger is said as it is.
+        with _computing(held.file, kept=CarbonlensError):
+            used, unchecked = _of_ledger(evidence, ledger)
+    look, numbers = _look(held, templates)
+    with _computing(held.file):
+        given = _follows(held, used, look, numbers)
+        return _compared(held, used, given, unchecked, from_ledger=ledger is not None)
+
+
+def _look(held: Held, templates: str | Path | None) -> tuple[Look | None, NumberStyle | None]:
+    """Return the templates to make it again with, and how its pages write numbers."""
+    from carbonlens.app.report_look import find_look
+
+    made = held.evidence.made_with
+    return (None, made.numbers if made else None) if templates is None else find_look(templates)
+
+
+def _follows(held: Held, used: Evidence, look: Look | None, numbers: NumberStyle | None) -> Material:
+    from carbonlens.app.compare import computed
+    from carbonlens.app.report import material
+
+    return material(computed(used), held.sections, used, look=look, numbers=numbers)
+
+
+def _compared(
+    held: Held, used: Evidence, given: Material, unchecked: tuple[str, ...], *, from_ledger: bool
+) -> Verified:
+    from carbonlens.app.report import rendered
+    from carbonlens.app.verify_pages import compare_pages, misprinted
+
+    made, here = held.evidence.made_with, given.evidence.made_with if given.evidence else None
+    versions = _differing(made, here, held.kind, given)
+    mismatches = [*_of_hash(held)]
+    same_maker = made is not None and here is not None and made.carbonlens == here.carbonlens
+    mismatches += _of_data(held, given, same_words=same_maker)
     rebuilt = None
-    if not versions and ledger is None:
-        rebuilt = "same" if rendered(given, kind) == content else "different"
-    mismatches = [*_hash(shape, evidence), *_figures(shape, given.view.figures)]
-    if rebuilt != "same":
-        mismatches += _printed(kind, content, given)
+    if not versions and used == held.evidence:
+        rebuilt = "same" if rendered(_as_made(given, made), held.kind) == held.content else "different"
+        mismatches += () if rebuilt == "same" else misprinted(held, given)
+    else:
+        same_templates = made is not None and here is not None and _templates(made) == _templates(here)
+        pages = compare_pages(held, given, same_layout=same_maker and same_templates)
+        mismatches += pages.mismatches
+        words = () if same_maker else ("words of its data",)
+        unchecked = ("bytes of the file", *unchecked, *words, *pages.unchecked)
     return Verified(
-        file=str(report),
+        file=held.file,
         figures=len(given.view.figures),
         runs=len(used.runs),
-        mismatches=tuple(mismatches),
+        mismatches=tuple(dict.fromkeys(mismatches)),
         rebuilt=rebuilt,
         versions=versions,
-        from_ledger=ledger is not None,
+        unchecked=unchecked if rebuilt is None else (),
+        from_ledger=from_ledger,
     )
 
 
-def _read(report: Path) -> tuple[str, bytes, bytes]:
-    """Return a report's format, its bytes and the JSON inside."""
-    from carbonlens.render.attachments import REPORT_JSON, of_page, of_pdf
+def _as_made(given: Material, made: MadeWith | None) -> Material:
+    """Return the same with what the file names as its maker: it decides none of the bytes but its own."""
+    evidence = given.evidence and msgspec.structs.replace(given.evidence, made_with=made)
+    return msgspec.structs.replace(given, evidence=evidence)
 
-    kind = report.suffix.lower().removeprefix(".")
-    if kind in ("xlsx", "md"):
-        raise UsageError(
-            f"a .{kind} carries nothing to verify it by",
-            where=str(report),
-            mend="verify the PDF, HTML or JSON of the same report",
-        )
+
+@contextmanager
+def _computing(where: str, kept: type[CarbonlensError] = InputFileError) -> Iterator[None]:
+    """Refuse evidence that nothing can be computed from; numpy's warnings about it help no reader."""
     try:
-        content = report.read_bytes()
-    except OSError as error:
-        raise InputFileError(
-            f"cannot be read ({error.strerror or error})", where=str(report), mend="give a report file"
-        ) from error
-    if content.startswith(b"%PDF-"):
-        return "pdf", content, of_pdf(content, str(report))[REPORT_JSON]
-    if content.lstrip()[:1] == b"{":
-        return "json", content, content
-    try:
-        page = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputFileError(
-            "is neither PDF, HTML nor JSON", where=str(report), mend="give a report that carbonlens wrote"
-        ) from error
-    return "html", content, of_page(page, str(report))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except (kept, ConfigError, MissingExtraError, MissingLibraryError):
+        raise
+    except CarbonlensError as error:
+        raise _not_computable(where, error.what) from error
+    except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        # Runs and terms that no reader of ours would have let in.
+        raise _not_computable(where, f"{type(error).__name__}: {error}") from error
 
 
-def _decoded(data: bytes, where: str) -> tuple[dict[str, Any], Evidence]:
-    from carbonlens.domain import evidence as evidence_of
-    from carbonlens.reporting.report_json import SCHEMA as REPORT_SCHEMA
-
-    try:
-        shape = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise _not_a_report(where, "is no JSON") from error
-    if not isinstance(shape, dict) or shape.get("schema") != REPORT_SCHEMA:
-        raise _not_a_report(where, "is no report")
-    named = shape.get("sections")
-    sections = named if isinstance(named, list) else []
-    is_whole = bool(sections) and all(
-        isinstance(s, dict) and isinstance(s.get("name"), str) for s in sections
+def _not_computable(where: str, why: str) -> InputFileError:
+    return InputFileError(
+        f"cannot be computed again from the evidence in it ({why[:200]})",
+        where=where,
+        mend="take the file as carbonlens wrote it",
     )
-    if not is_whole or not isinstance(shape.get("figures"), dict):
-        raise _not_a_report(where, "lacks its sections or figures")
-    if shape.get("evidence") is None:
-        raise InputFileError(
-            "does not carry what it was computed from",
-            where=where,
-            mend="write it with `carbonlens report`, which encloses its runs and factors",
-        )
-    return shape, evidence_of.decode(msgspec.json.encode(shape["evidence"]), where)
 
 
-def _not_a_report(where: str, what: str) -> InputFileError:
-    return InputFileError(what, where=where, mend="give a report that carbonlens wrote")
-
-
-def _of_ledger(evidence: Evidence, ledger: str | Path) -> Evidence:
-    """Return the evidence with the runs that the ledger has now under the same study and factors."""
+def _of_ledger(evidence: Evidence, ledger: str | Path) -> tuple[Evidence, tuple[str, ...]]:
+    """Return the evidence with the runs that the ledger has now, and what those leave unchecked."""
     from carbonlens.app.compare import prepare
 
     now = prepare(evidence.study, ledger=ledger, vector=evidence.vector)
-    return msgspec.structs.replace(
+    used = msgspec.structs.replace(
         now,
         study=evidence.study,
         vector=evidence.vector,
         notes=evidence.notes,
         business=evidence.business,
+        made_with=evidence.made_with,
     )
+    then = evidence.left_out_sha256 if evidence.runs_left_out else runs_sha256(evidence)
+    if then != runs_sha256(used):
+        return used, ("whether it was made of the very runs that the ledger has now: some differ",)
+    return (used, ()) if evidence.runs_left_out else (evidence, ())
 
 
-def _hash(shape: dict[str, Any], evidence: Evidence) -> Iterator[Mismatch]:
-    said = shape.get("evidence_sha256")
-    if said != sha256(evidence):
-        yield Mismatch(figure_id="evidence_sha256", said=str(said), computed=sha256(evidence))
+def _of_hash(held: Held) -> Iterator[Mismatch]:
+    said = held.shape.get("evidence_sha256")
+    if said != held.evidence_sha256:
+        yield Mismatch(figure_id="evidence_sha256", said=str(said)[:80], computed=held.evidence_sha256)
 
 
-def _figures(shape: dict[str, Any], computed: Any) -> Iterator[Mismatch]:  # noqa: ANN401  # a view's figures
-    from carbonlens.reporting.report_json import figures_json
+def _of_data(held: Held, given: Material, *, same_words: bool) -> Iterator[Mismatch]:
+    """Hold the data of the file against those computed."""
+    from carbonlens.app.verify_data import differing_figures, differing_numbers, differing_parts
+    from carbonlens.reporting.report_json import report_json
 
-    said, found = shape["figures"], figures_json(computed)
-    for name in [*found, *(n for n in said if n not in found)]:
-        before, now = said.get(name), found.get(name)
-        if not isinstance(before, dict) or now is None or not _agree(before, now):
-            yield Mismatch(figure_id=name, said=_text(before), computed=_text(now))
-
-
-def _agree(before: dict[str, Any], now: dict[str, Any]) -> bool:
-    if before.keys() != now.keys():
-        return False
-    return all(_same(before[key], value) for key, value in now.items())
+    shape: dict[str, Any] = report_json(given.view, given.sections, comparison=given.comparison)
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(shape))
+    yield from differing_figures(held.shape["figures"], found["figures"])
+    differing = differing_parts if same_words else differing_numbers
+    yield from differing(held.shape, found)
 
 
-def _same(one: object, other: object) -> bool:
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        return math.isclose(one, other, rel_tol=_RELATIVE, abs_tol=0.0)
-    return one == other
+def _templates(made: MadeWith) -> tuple[object, ...]:
+    own = (made.templates_sha256, made.own_templates_sha256)
+    return *own, made.libraries.get("Jinja2"), made.libraries.get("MarkupSafe")
 
 
-def _text(figure: object) -> str:
-    if not isinstance(figure, dict):
-        return "nothing"
-    printed = f"{figure.get('printed', '')} {figure.get('printed_interval', '')}".strip()
-    return f"{printed} (value {figure.get('value')!r})"
+def _differing(
+    then: MadeWith | None, now: MadeWith | None, kind: str, given: Material
+) -> dict[str, tuple[str | None, str | None]]:
+    """Return what the bytes of this format depend on and is not the same here."""
+    from carbonlens.render.versions import DECIDING, OWN_TEMPLATES, SYSTEM_FONTS, shipped_fonts_hold, texts_of
 
-
-def _printed(kind: str, content: bytes, given: Any) -> Iterator[Mismatch]:  # noqa: ANN401  # app.report.Material
-    """Hold the numbers on the pages against the figures, for files that have pages."""
-    if kind == "html":
-        from carbonlens.errors import VerificationError
-        from carbonlens.render.check import check_page
-
-        try:
-            check_page(content.decode("utf-8"), given.view)
-        except VerificationError as error:
-            yield Mismatch(figure_id=error.where or "page", said=error.what, computed="see the figure")
-    elif kind == "pdf":
-        from carbonlens.render.attachments import text_of_pdf
-        from carbonlens.reporting.view import figure_ids
-
-        text = "".join(text_of_pdf(content).split())
-        has_index = "engineering" in given.sections
-        names = given.view.figures if has_index else figure_ids(given.view.business_case)
-        for name in dict.fromkeys(names):
-            figure = given.view.figures[name]
-            forms = (figure.form("index"),) if has_index else (figure.text, figure.number)
-            if not any("".join(form.split()) in text for form in forms):
-                yield Mismatch(figure_id=name, said="not printed in the PDF", computed=forms[0])
-
-
-def _differing(then: MadeWith | None, now: MadeWith | None) -> dict[str, tuple[str | None, str | None]]:
     if then is None or now is None:
         return {"made_with": (None, None)}
+    own = ("carbonlens", "templates_sha256", "fonts_sha256", OWN_TEMPLATES)
     found: dict[str, tuple[str | None, str | None]] = {}
-    for name in ("carbonlens", "templates_sha256", "fonts_sha256"):
-        found[name] = (getattr(then, name), getattr(now, name))
-    for name in dict.fromkeys((*then.libraries, *now.libraries)):
-        found[name] = (then.libraries.get(name), now.libraries.get(name))
-    return {name: pair for name, pair in found.items() if pair[0] != pair[1]}
+    for name in DECIDING[kind]:
+        one, other = (getattr(m, name) if name in own else m.libraries.get(name) for m in (then, now))
+        if one != other:
+            found[name] = (one, other)
+    if SYSTEM_FONTS in found and shipped_fonts_hold(texts_of((given.view.business_case, given.view))):
+        del found[SYSTEM_FONTS]
+    return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Final
 
 import msgspec
 
@@ -16,10 +17,13 @@ from carbonlens.domain.counting import counted
 from carbonlens.domain.factor import Factor
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Reading, Run
-from carbonlens.domain.units import S_PER_HOUR
+from carbonlens.domain.units import G_PER_KG, J_PER_KWH, S_PER_HOUR
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATED = 4
+_PLACES: Final = 3
+"""Countries with one factor from which on that is no coincidence."""
+_NAMED: Final = 4
 _SPANS = frozenset({"direct", "life-cycle", "life_cycle"})
 
 
@@ -36,7 +40,7 @@ def check_runs(runs: Sequence[Run], factors: Iterable[Factor] = ()) -> tuple[Fin
         claim = claim_of(run, known)
         found += [*check_emissions(claim), *check_components(claim), *check_age(claim)]
         found += [f for part in (claim, *device_claims(run)) for f in check_power(part)]
-    return (*_folded(found), *_placeless(runs, known), *_mixed(known))
+    return (*_folded(found), *_placeless(runs, known), *_one_factor(runs), *_mixed(known))
 
 
 def claim_of(run: Run, factors: Sequence[Factor] = ()) -> Claim:
@@ -103,6 +107,30 @@ def _placeless(runs: Sequence[Run], factors: Sequence[Factor]) -> tuple[Finding,
     text = f"{counted(len(blank), 'run states', 'runs state')} neither zone nor site: no factor is theirs"
     mend = "state zone or site with the runs (import --site), or audit with --assumptions FILE"
     return (Finding(code="CL710", severity="warning", message=text, mend=mend, subject=blank[0].run_id),)
+
+
+def _one_factor(runs: Sequence[Run]) -> Iterator[Finding]:
+    """Say that sources took one factor in several countries: a default, where nobody chose one."""
+    countries: dict[str, dict[str, str]] = {}
+    for run in runs:
+        joules, kg = run.total_energy.value, run.emissions_reported_kg
+        if run.zone and joules and kg and run.total_energy.state == "known":
+            # Sources round kWh and grams: three digits of a factor are told apart, not more.
+            rate = f"{float(kg) / (joules / J_PER_KWH):.2e}"
+            countries.setdefault(rate, {}).setdefault(run.zone.partition("-")[0], run.run_id)
+    for rate, places in countries.items():
+        if len(places) >= _PLACES:
+            named = ", ".join(sorted(places)[:_NAMED]) + (" and others" if len(places) > _NAMED else "")
+            text = (
+                f"{float(rate) * G_PER_KG:.3g} g/kWh in {len(places)} countries ({named}): no grid of one is "
+            )
+            text += "that of the others, so the source took a default"
+            mend = (
+                "keep what it states as evidence, and account with factors of each place: carbonlens account"
+            )
+            yield Finding(
+                code="CL720", severity="warning", message=text, mend=mend, subject=min(places.values())
+            )
 
 
 def _mixed(factors: Sequence[Factor]) -> tuple[Finding, ...]:

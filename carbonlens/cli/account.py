@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.factors import FactorsOption
 from carbonlens.cli.options import JsonOption, LedgerOption
 
 PeriodOption = Annotated[
     str | None,
-    typer.Option(
+    grammar.Option(
         "--period", metavar="P", help="2026Q3, 2026-08 or 2026, fiscal [the last quarter with runs]."
     ),
 ]
 InventoryOption = Annotated[
     str | None,
-    typer.Option(
+    grammar.Option(
         "--inventory",
         metavar="DIR",
         help="The inventory folder [CARBONLENS_INVENTORY, pyproject.toml, ./inventory].",
@@ -25,27 +24,27 @@ InventoryOption = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("account")(account_command)
+    app.add("account", account_command)
 
 
 def account_command(
     period: PeriodOption = None,
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="LABEL", help="site, zone, team, model, study, step, tag:NAME."),
+        grammar.Option("--by", metavar="LABEL", help="site, zone, team, model, study, step, tag:NAME."),
     ] = None,
     inventory: InventoryOption = None,
     factors: FactorsOption = None,
     embodied_source: Annotated[
         str | None,
-        typer.Option(
+        grammar.Option(
             "--embodied-source", metavar="NAME", help="One source of embodied figures [all, as a range]."
         ),
     ] = None,
     hourly: Annotated[
-        bool, typer.Option("--hourly", help="How certificates match the load by the hour, in full.")
+        bool, grammar.Option("--hourly", help="How certificates match the load by the hour, in full.")
     ] = False,
     ledger: LedgerOption = None,
     json: JsonOption = False,

@@ -12,10 +12,10 @@ from carbonlens.accounting.statement import Statement
 from carbonlens.accounting.statement_lines import Line
 from carbonlens.app.statement import Made
 from carbonlens.cli import hourly_view, initiative_view, output
-from carbonlens.cli.account_columns import TOTAL, Columns, Costs, columns_of, costs_of, sum_of
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, add
 from carbonlens.reporting import format as fmt
+from carbonlens.reporting.statement_columns import TOTAL, Columns, Costs, columns_of, costs_of, sum_of
 from carbonlens.reporting.statement_json import statement_json
 
 _MOST_LINES = 9

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.account import InventoryOption
 from carbonlens.cli.options import JsonOption, LedgerOption
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("allocate")(allocate_command)
+    app.add("allocate", allocate_command)
 
 
 def allocate_command(
-    period: Annotated[str, typer.Option("--period", metavar="P", help="2026Q3, 2026-08 or 2026, fiscal.")],
+    period: Annotated[str, grammar.Option("--period", metavar="P", help="2026Q3, 2026-08 or 2026, fiscal.")],
     service: Annotated[
-        str | None, typer.Option("--service", metavar="ID", help="Only this service of services.toml.")
+        str | None, grammar.Option("--service", metavar="ID", help="Only this service of services.toml.")
     ] = None,
     inventory: InventoryOption = None,
     ledger: LedgerOption = None,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.account import InventoryOption
 from carbonlens.cli.factors import FactorsOption
 from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption
@@ -16,25 +15,27 @@ FOUND = 3
 """Exit code of ``--strict`` where an error or a warning was found."""
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("audit")(audit_command)
+    app.add("audit", audit_command)
 
 
 def audit_command(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(
+        grammar.Argument(
             metavar="[FILE...]",
             help="Model cards (.md, .yaml), tables (.csv), what account --json printed (.json) [the ledger].",
         ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 3 if there is any error or warning.")
+        bool, grammar.Option("--strict", help="Exit with 3 if there is any error or warning.")
     ] = False,
     period: Annotated[
         str | None,
-        typer.Option("--period", metavar="P", help="The statement of a period too: 2026Q3, 2026-08 or 2026."),
+        grammar.Option(
+            "--period", metavar="P", help="The statement of a period too: 2026Q3, 2026-08 or 2026."
+        ),
     ] = None,
     inventory: InventoryOption = None,
     factors: FactorsOption = None,
@@ -65,4 +66,4 @@ def audit_command(
     else:
         audit_view.print_as_text(audited)
     if strict and any(f.severity != "info" for f in audited.findings):
-        raise typer.Exit(FOUND)
+        raise grammar.Exit(FOUND)

@@ -6,8 +6,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption
 from carbonlens.errors import UsageError
 
@@ -17,50 +16,50 @@ if TYPE_CHECKING:
 _QUICK_BUDGET_S = 30.0
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("bench")(bench_command)
+    app.add("bench", bench_command)
 
 
 def bench_command(  # each is an option of the command line
-    spec: Annotated[Path | None, typer.Argument(metavar="[SPEC.toml]", help="A bench file.")] = None,
+    spec: Annotated[Path | None, grammar.Argument(metavar="[SPEC.toml]", help="A bench file.")] = None,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="CMD", help='Instead of a file: "python base.py".')
+        str | None, grammar.Option("--baseline", metavar="CMD", help='Instead of a file: "python base.py".')
     ] = None,
     candidate: Annotated[
         list[str] | None,
-        typer.Option("--candidate", metavar="CMD", help="Command to compare; may be given several times."),
+        grammar.Option("--candidate", metavar="CMD", help="Command to compare; may be given several times."),
     ] = None,
-    units: Annotated[str | None, typer.Option("--units", help="Units that one execution does.")] = None,
-    unit: Annotated[str, typer.Option("--unit", help="Functional unit, such as inference.")] = "unit",
-    name: Annotated[str | None, typer.Option("--name", help="Name of the study.")] = None,
+    units: Annotated[str | None, grammar.Option("--units", help="Units that one execution does.")] = None,
+    unit: Annotated[str, grammar.Option("--unit", help="Functional unit, such as inference.")] = "unit",
+    name: Annotated[str | None, grammar.Option("--name", help="Name of the study.")] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="DIR", help="Write report.html and report.pdf there.")
+        Path | None, grammar.Option("--report", metavar="DIR", help="Write report.html and report.pdf there.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the latest series of the same bench.")
+        bool, grammar.Option("--resume", help="Go on with the latest series of the same bench.")
     ] = False,
-    rounds: Annotated[int | None, typer.Option("--rounds", help="Most rounds [40].")] = None,
+    rounds: Annotated[int | None, grammar.Option("--rounds", help="Most rounds [40].")] = None,
     half_width: Annotated[
-        float | None, typer.Option("--half-width", help="Stop when each interval is as narrow [0.01].")
+        float | None, grammar.Option("--half-width", help="Stop when each interval is as narrow [0.01].")
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option("--budget", metavar="SECONDS", help="Begin no round after it [30 without a file]."),
+        grammar.Option("--budget", metavar="SECONDS", help="Begin no round after it [30 without a file]."),
     ] = None,
     window: Annotated[
         float | None,
-        typer.Option("--window", metavar="SECONDS", help="Repeat shorter work to fill a window [1.0]."),
+        grammar.Option("--window", metavar="SECONDS", help="Repeat shorter work to fill a window [1.0]."),
     ] = None,
     gate: Annotated[
         list[str] | None,
-        typer.Option("--gate", metavar="METRIC:KIND=LIMIT", help="Condition, as for compare."),
+        grammar.Option("--gate", metavar="METRIC:KIND=LIMIT", help="Condition, as for compare."),
     ] = None,
     margin: Annotated[
-        float | None, typer.Option("--margin", help="Relative change regarded as none.")
+        float | None, grammar.Option("--margin", help="Relative change regarded as none.")
     ] = None,
     volume: Annotated[
-        str | None, typer.Option("--volume", help='Expected units, for example "2e9 a year".')
+        str | None, grammar.Option("--volume", help='Expected units, for example "2e9 a year".')
     ] = None,
     assumptions: AssumptionsOption = None,
     ledger: LedgerOption = None,
@@ -83,9 +82,9 @@ def bench_command(  # each is an option of the command line
         )
     bench_view.print_outcome(outcome, json=json)
     if outcome.result.failed:
-        raise typer.Exit(3)
+        raise grammar.Exit(3)
     if outcome.result.ended == "interrupted":
-        raise typer.Exit(130)
+        raise grammar.Exit(130)
 
 
 def _given(

@@ -5,55 +5,55 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.options import JsonOption, LedgerOption
 from carbonlens.errors import UsageError
 
 _PERCENT = 100
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("calibrate")(calibrate_command)
+    app.add("calibrate", calibrate_command)
 
 
 def calibrate_command(
     device: Annotated[
-        str | None, typer.Argument(help="cpu, or a device: its id, the beginning of it, a GPU's number.")
+        str | None, grammar.Argument(help="cpu, or a device: its id, the beginning of it, a GPU's number.")
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(
+        grammar.Option(
             "--against",
             help="rapl, external, external:NAME, ipmi, redfish, watts:IDLE,FULL; "
             "for a device also a RUN that kept a trace, latest, or its FILE.",
         ),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", help="Of each phase for cpu [5]; in all for a device [60].")
+        float | None, grammar.Option("--seconds", help="Of each phase for cpu [5]; in all for a device [60].")
     ] = None,
     idle_w: Annotated[
-        float | None, typer.Option("--idle-w", help="cpu: watts at the plug, idle, read by hand.")
+        float | None, grammar.Option("--idle-w", help="cpu: watts at the plug, idle, read by hand.")
     ] = None,
     full_w: Annotated[
-        float | None, typer.Option("--full-w", help="cpu: watts at the plug, all threads busy.")
+        float | None, grammar.Option("--full-w", help="cpu: watts at the plug, all threads busy.")
     ] = None,
     device_trace: Annotated[
-        Path | None, typer.Option("--device-trace", help="t_us,watts lines of the device.")
+        Path | None, grammar.Option("--device-trace", help="t_us,watts lines of the device.")
     ] = None,
     meter_trace: Annotated[
-        Path | None, typer.Option("--meter-trace", help="The same of the meter, on the same clock.")
+        Path | None, grammar.Option("--meter-trace", help="The same of the meter, on the same clock.")
     ] = None,
     meter: Annotated[
-        str | None, typer.Option("--meter", help="Name of a meter read by hand or file, or of one in a run.")
+        str | None,
+        grammar.Option("--meter", help="Name of a meter read by hand or file, or of one in a run."),
     ] = None,
     meter_95: Annotated[
-        float | None, typer.Option("--meter-95", help="Its accuracy in per cent, by its specification.")
+        float | None, grammar.Option("--meter-95", help="Its accuracy in per cent, by its specification.")
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List what is calibrated.")] = False,
+    list_: Annotated[bool, grammar.Option("--list", help="List what is calibrated.")] = False,
     remove: Annotated[
-        str | None, typer.Option("--remove", metavar="DEVICE", help="Delete a calibration.")
+        str | None, grammar.Option("--remove", metavar="DEVICE", help="Delete a calibration.")
     ] = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
@@ -94,7 +94,7 @@ def calibrate_command(
         from carbonlens.cli import output
 
         output.note("stopped: nothing was kept")
-        raise typer.Exit(130) from error
+        raise grammar.Exit(130) from error
 
 
 def _cpu(

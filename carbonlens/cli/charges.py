@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.options import JsonOption, LedgerOption
 from carbonlens.cli.prices import InventoryOption
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("charges")(charges_command)
+    app.add("charges", charges_command)
 
 
 def charges_command(
     period: Annotated[
-        str | None, typer.Option("--period", help="Such as 2026, 2026Q3 or 2026-07; else all bills.")
+        str | None, grammar.Option("--period", help="Such as 2026, 2026Q3 or 2026-07; else all bills.")
     ] = None,
     kind: Annotated[
-        str, typer.Option("--kind", help="billed (cash), effective (accrual), list or contracted.")
+        str, grammar.Option("--kind", help="billed (cash), effective (accrual), list or contracted.")
     ] = "effective",
     weights: Annotated[
         Literal["time", "energy"],
-        typer.Option("--weights", help="Share by time, the rest unallocated; or whole by energy."),
+        grammar.Option("--weights", help="Share by time, the rest unallocated; or whole by energy."),
     ] = "time",
     inventory: InventoryOption = None,
     ledger: LedgerOption = None,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.compare import BaselineOption, StepsOption
 from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption, StudyOption
 
@@ -13,15 +12,15 @@ FAILED = 1
 """Exit code of a condition that fails; no other command gives it."""
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("check")(check_command)
+    app.add("check", check_command)
 
 
 def check_command(
     fail_if: Annotated[
         list[str],
-        typer.Option(
+        grammar.Option(
             "--fail-if",
             metavar="METRIC:>LIMIT@CONF%",
             help="energy:>+3%@95% fails when the one-sided 95 % lower bound of the change against the "
@@ -34,7 +33,7 @@ def check_command(
     baseline: BaselineOption = None,
     step: StepsOption = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail too when a condition cannot be determined.")
+        bool, grammar.Option("--strict", help="Fail too when a condition cannot be determined.")
     ] = False,
     assumptions: AssumptionsOption = None,
     ledger: LedgerOption = None,
@@ -53,4 +52,4 @@ def check_command(
     else:
         check_view.print_as_text(result)
     if fails:
-        raise typer.Exit(FAILED)
+        raise grammar.Exit(FAILED)

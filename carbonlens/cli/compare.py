@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.compare_business import (
     BusinessOption,
     DiscountOption,
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 BaselineOption = Annotated[
     str | None,
-    typer.Option(
+    grammar.Option(
         "--baseline",
         metavar="STEP|SEL",
         help="Step to compare with, instead of the study's, a step then; or a selector, [NAME:]KEY=VALUE,... "
@@ -34,15 +33,15 @@ BaselineOption = Annotated[
 ]
 StepsOption = Annotated[
     list[str] | None,
-    typer.Option(
+    grammar.Option(
         "--step", metavar="STEP|SEL", help="Step to compare, in order, instead of the study's; or a selector."
     ),
 ]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("compare")(compare_command)
+    app.add("compare", compare_command)
 
 
 def compare_command(
@@ -51,7 +50,7 @@ def compare_command(
     step: StepsOption = None,
     gate: Annotated[
         list[str] | None,
-        typer.Option(
+        grammar.Option(
             "--gate",
             metavar="METRIC:KIND=LIMIT",
             help="Condition beside the study's: accuracy:max_loss=0.01, latency_p95:max_ratio=1.05, "
@@ -62,16 +61,16 @@ def compare_command(
     ] = None,
     margin: Annotated[
         float | None,
-        typer.Option("--margin", help="Relative change regarded as none, instead of the study's."),
+        grammar.Option("--margin", help="Relative change regarded as none, instead of the study's."),
     ] = None,
     volume: Annotated[
-        str | None, typer.Option("--volume", help='Expected units, for example "2e9 a year".')
+        str | None, grammar.Option("--volume", help='Expected units, for example "2e9 a year".')
     ] = None,
     assumptions: AssumptionsOption = None,
     ledger: LedgerOption = None,
     details: Annotated[
         bool,
-        typer.Option("--details", help="Print parts, gates, Pareto front and break-even of each step too."),
+        grammar.Option("--details", help="Print parts, gates, Pareto front and break-even of each step too."),
     ] = False,
     business: BusinessOption = None,
     horizon: HorizonOption = None,

@@ -5,34 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from carbonlens.cli import grammar
 
 if TYPE_CHECKING:
     from carbonlens.app.business import BusinessOptions
 
 BusinessOption = Annotated[
     Path | None,
-    typer.Option("--business", help="TOML file of a business case: what the adopted steps are worth."),
+    grammar.Option("--business", help="TOML file of a business case: what the adopted steps are worth."),
 ]
 HorizonOption = Annotated[
-    str | None, typer.Option("--horizon", help="Of the business case: 36 months, 3 years.")
+    str | None, grammar.Option("--horizon", help="Of the business case: 36 months, 3 years.")
 ]
 DiscountOption = Annotated[
-    str | None, typer.Option("--discount-rate", help="A year, effective, real, before tax: 8% or 0.08.")
+    str | None, grammar.Option("--discount-rate", help="A year, effective, real, before tax: 8% or 0.08.")
 ]
-StartOption = Annotated[str | None, typer.Option("--start", help="First month of the business case.")]
+StartOption = Annotated[str | None, grammar.Option("--start", help="First month of the business case.")]
 RegimeOption = Annotated[
     str | None,
-    typer.Option(
+    grammar.Option(
         "--regime", help="How the capacity is bought: on_demand, committed, reserved, owned; decides on cash."
     ),
 ]
-UntilOption = Annotated[str | None, typer.Option("--until", help="Last day of a commitment or reservation.")]
+UntilOption = Annotated[
+    str | None, grammar.Option("--until", help="Last day of a commitment or reservation.")
+]
 OneOffOption = Annotated[
     list[str] | None,
-    typer.Option("--one-off", metavar="NAME=AMOUNT", help="Paid before the first month: engineering=30000."),
+    grammar.Option(
+        "--one-off", metavar="NAME=AMOUNT", help="Paid before the first month: engineering=30000."
+    ),
 ]
-SeedOption = Annotated[int | None, typer.Option("--seed", help="Of the Monte-Carlo draws.")]
+SeedOption = Annotated[int | None, grammar.Option("--seed", help="Of the Monte-Carlo draws.")]
 
 
 def options_of(

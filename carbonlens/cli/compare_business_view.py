@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from carbonlens.cli import output
@@ -26,6 +27,8 @@ from carbonlens.reporting.figures import exact
 _MOST_LINES: Final = 20
 _MOST_BARS: Final = 3
 _NAMED: Final = 3
+_MOST_PARTS: Final = 4
+_NAME: Final = 32
 
 
 def print_as_json(comparison: Comparison, result: BusinessResult) -> None:
@@ -47,13 +50,19 @@ def _head(result: BusinessResult) -> list[str]:
     rate = fmt.percent(exact(b.discount_rate)).text
     span = counted(b.horizon_months, "month")
     first = f"{span} from {b.start} at {rate} a year, real, before tax, in {b.currency}"
-    steps = names.join_words(result.adopted[:_NAMED]) if result.adopted else "nothing"
-    more = len(result.adopted) - _NAMED
-    steps += f" and {more} more" if more > 0 else ""
+    steps = _joined(result.adopted) if result.adopted else "nothing"
     spent = money(result.one_off)
-    parts = [f"{o.name} {money(o.amount)}" for o in result.one_offs]
+    parts = [f"{output.clip(o.name, _NAME)} {money(o.amount)}" for o in result.one_offs[:_MOST_PARTS]]
+    rest = len(result.one_offs) - _MOST_PARTS
+    parts += [f"{rest} more"] if rest > 0 else []
     paid = f"paid at the start: {spent}" + (f" ({'; '.join(parts)})" if len(parts) > 1 else "")
     return [*_wrapped(f"{result.study}: {first}"), *_wrapped(f"adopted: {steps}; {paid}")]
+
+
+def _joined(every: Sequence[str]) -> str:
+    """Return the first few names in words, and how many more there are; long ones cut."""
+    words = names.join_words(output.clip(name, _NAME) for name in every[:_NAMED])
+    return words + (f" and {len(every) - _NAMED} more" if len(every) > _NAMED else "")
 
 
 def _table(result: BusinessResult) -> list[str]:
@@ -107,14 +116,14 @@ def _streams(result: BusinessResult) -> list[str]:
             told.setdefault(one.name, []).append(one)
     lines = []
     for name, streams in list(told.items())[:_NAMED]:
-        first = streams[0]
+        first, shown = streams[0], output.clip(name, _NAME)
         what = names.join_words(s.what for s in streams if s.what != "customers")
         if first.regime is None:
             continue  # what customers save is said with what is not in NPV
         if first.cash_from is None:
-            lines.append(f"{name}: {what} of {first.regime} hardware, no cash")
+            lines.append(f"{shown}: {what} of {first.regime} hardware, no cash")
         else:
-            lines.append(f"{name}: {what}, {first.regime}, no cash before month {first.cash_from}")
+            lines.append(f"{shown}: {what}, {first.regime}, no cash before month {first.cash_from}")
     return lines
 
 
@@ -137,8 +146,8 @@ def _bars(result: BusinessResult) -> str:
         ends = [money(Estimate(value=v, unit=currency, signed=True)) for v in (bar.npv_low, bar.npv_high)]
         low, high = bar_ends(result, bar)
         of = "" if SIGMAS in low else f" ({low} to {high})"
-        told.append(f"{bar.label}{of} {ends[0]} to {ends[1]}")
-    missing = f"; no range stated: {names.join_words(result.unranged)}" if result.unranged else ""
+        told.append(f"{output.clip(bar.label, _NAME)}{of} {ends[0]} to {ends[1]}")
+    missing = f"; no range stated: {_joined(result.unranged)}" if result.unranged else ""
     return f"NPV hangs on: {'; '.join(told)}{missing}" if told else missing.removeprefix("; ")
 
 
@@ -161,8 +170,12 @@ def _beside(result: BusinessResult) -> str:
     parts = []
     if one.non_cash_value.value:
         is_customers = all(s.regime is None for s in result.streams if s.cash_from is None)
-        words = "saved by customers" if is_customers and result.embedded else "value that is no cash"
-        parts.append(f"{words} {money(one.non_cash_value)}")
+        value, words = one.non_cash_value, "value that is no cash"
+        if is_customers and result.embedded:
+            is_saved = one.non_cash_value.value > 0
+            words = "saved by customers" if is_saved else "paid more by customers"
+            value = value if is_saved else value.scale(-1.0, value.unit)
+        parts.append(f"{words} {money(value)}")
     if one.carbon_location is not None and one.carbon_location.value is not None:
         parts.append(f"carbon at the internal price {money(one.carbon_location)} location-based")
     if one.carbon_market is not None and one.carbon_market.value is not None:
@@ -174,13 +187,16 @@ def _beside(result: BusinessResult) -> str:
 
 def _avoided(result: BusinessResult) -> str:
     one = result.expected
-    kinds = (("location", one.emissions_location_kg), ("market", one.emissions_market_kg))
+    uses_more = (one.energy_j.value or 0.0) < 0
+    sign, word = (-1.0, "used more") if uses_more else (1.0, "avoided")
+    location, market = one.emissions_location_kg, one.emissions_market_kg
+    kinds = (("location", location.scale(sign, "kg")), ("market", market.scale(sign, "kg")))
     emitted = [(fmt.mass(kg), name) for name, kg in kinds if kg.value is not None]
-    parts = [] if one.energy_j.value is None else [fmt.energy(one.energy_j).text]
+    parts = [] if one.energy_j.value is None else [fmt.energy(one.energy_j.scale(sign, "J")).text]
     parts += [f"{p.text} {p.interval} {name}-based".replace("  ", " ") for p, name in emitted]
     parts += [f"{name}-based unknown" for name, kg in kinds if kg.value is None and parts]
     where = " of devices in use (scope 3 category 11)" if result.embedded is not None else ""
-    return f"avoided over the horizon{where}: {', '.join(parts)}" if parts else ""
+    return f"{word} over the horizon{where}: {', '.join(parts)}" if parts else ""
 
 
 def _devices(result: BusinessResult) -> str:

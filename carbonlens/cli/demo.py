@@ -5,26 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.options import JsonOption
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("demo")(demo_command)
+    app.add("demo", demo_command)
 
 
 def demo_command(
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to write to.")] = Path(
-        "demo-report"
-    ),
+    output: Annotated[
+        Path, grammar.Option("-o", "--output", metavar="DIR", help="Folder to write to.")
+    ] = Path("demo-report"),
     rounds: Annotated[
-        int | None, typer.Option("--rounds", min=5, help="Rounds to measure; at least 5.")
+        int | None, grammar.Option("--rounds", min=5, help="Rounds to measure; at least 5.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of training and data split.")] = 0,
+    seed: Annotated[int, grammar.Option("--seed", help="Seed of training and data split.")] = 0,
     small: Annotated[
-        bool, typer.Option("--small", help="Shorter training and rounds, for a quick try.")
+        bool, grammar.Option("--small", help="Shorter training and rounds, for a quick try.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
@@ -36,6 +35,6 @@ def demo_command(
         result = run_demo(output, rounds=rounds, seed=seed, small=small, progress=bars)
     demo_view.print_result(result, json=json)
     if result.failed_steps:
-        raise typer.Exit(3)
+        raise grammar.Exit(3)
     if result.interrupted:
-        raise typer.Exit(130)
+        raise grammar.Exit(130)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.options import JsonOption, LedgerOption
 
 _NOTHING_TO_READ = 3
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("doctor")(doctor_command)
+    app.add("doctor", doctor_command)
 
 
 def doctor_command(ledger: LedgerOption = None, json: JsonOption = False) -> None:
@@ -25,4 +24,4 @@ def doctor_command(ledger: LedgerOption = None, json: JsonOption = False) -> Non
     else:
         doctor_view.print_as_text(found)
     if not found.can_measure:
-        raise typer.Exit(_NOTHING_TO_READ)
+        raise grammar.Exit(_NOTHING_TO_READ)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.account import InventoryOption, PeriodOption
 from carbonlens.cli.factors import FactorsOption
 from carbonlens.cli.options import JsonOption, LedgerOption
@@ -15,26 +14,29 @@ if TYPE_CHECKING:
     from carbonlens.domain.drivers import Measure
 
 
-def register(app: typer.Typer) -> None:
+ByOption = Annotated[
+    str, grammar.Option("--by", metavar="LABEL", help="Classes of work: workload, model, team, tag:NAME.")
+]
+
+
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("drivers")(drivers_command)
+    app.add("drivers", drivers_command)
 
 
 def drivers_command(
     period: PeriodOption = None,
     against: Annotated[
-        str | None, typer.Option("--against", metavar="P", help="The earlier period [the one just before].")
+        str | None, grammar.Option("--against", metavar="P", help="The earlier period [the one just before].")
     ] = None,
-    by: Annotated[
-        str, typer.Option("--by", metavar="LABEL", help="Classes of work: workload, model, team, tag:NAME.")
-    ] = "workload",
+    by: ByOption = "workload",
     measure: Annotated[
         str,
-        typer.Option("--measure", metavar="M", help="energy, carbon-location, carbon-market, cost or all."),
+        grammar.Option("--measure", metavar="M", help="energy, carbon-location, carbon-market, cost or all."),
     ] = "energy",
     same: Annotated[
         list[str] | None,
-        typer.Option("--same", metavar="OLD=NEW", help="Work that goes under another name now."),
+        grammar.Option("--same", metavar="OLD=NEW", help="Work that goes under another name now."),
     ] = None,
     inventory: InventoryOption = None,
     factors: FactorsOption = None,

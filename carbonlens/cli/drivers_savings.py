@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.account import InventoryOption, PeriodOption
+from carbonlens.cli.drivers import ByOption
 from carbonlens.cli.factors import FactorsOption
 from carbonlens.cli.options import JsonOption, LedgerOption
 from carbonlens.errors import UsageError
@@ -16,23 +16,21 @@ if TYPE_CHECKING:
     from carbonlens.domain.drivers_savings import Adjustment
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("initiatives")(initiatives_command)
+    app.add("initiatives", initiatives_command)
 
 
 def initiatives_command(
     period: PeriodOption = None,
     against: Annotated[
         str | None,
-        typer.Option("--against", metavar="P", help="The baseline [the last period before each began]."),
+        grammar.Option("--against", metavar="P", help="The baseline [the last period before each began]."),
     ] = None,
-    by: Annotated[
-        str, typer.Option("--by", metavar="LABEL", help="Classes of work: workload, model, team, tag:NAME.")
-    ] = "workload",
+    by: ByOption = "workload",
     adjust: Annotated[
         list[str] | None,
-        typer.Option("--adjust", metavar="ID=KWH:WHY", help="What else changed, added to the baseline."),
+        grammar.Option("--adjust", metavar="ID=KWH:WHY", help="What else changed, added to the baseline."),
     ] = None,
     inventory: InventoryOption = None,
     factors: FactorsOption = None,
@@ -60,6 +58,8 @@ def initiatives_command(
 
 def _adjustment(text: str) -> Adjustment:
     from carbonlens.domain.drivers_savings import Adjustment
+    from carbonlens.domain.limits import MOST
+    from carbonlens.domain.units import J_PER_KWH
 
     name, _, rest = text.partition("=")
     amount, _, why = rest.partition(":")
@@ -67,7 +67,8 @@ def _adjustment(text: str) -> Adjustment:
         kwh = float(amount)
     except ValueError:
         kwh = math.nan
-    if not (name and why.strip()) or not math.isfinite(kwh):
+    # A NaN is below nothing; more than a record holds is a slip, and no sum could show the rest of it.
+    if not (name and why.strip()) or not abs(kwh) * J_PER_KWH < float(MOST):
         raise UsageError(
             f"{text!r} is no adjustment",
             where="--adjust",

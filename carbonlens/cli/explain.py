@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.account import InventoryOption, PeriodOption
 from carbonlens.cli.compare import BaselineOption, StepsOption
 from carbonlens.cli.compare_business import BusinessOption
@@ -14,31 +13,31 @@ from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption, 
 from carbonlens.errors import UsageError
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("explain")(explain_command)
+    app.add("explain", explain_command)
 
 
 def explain_command(
     figure: Annotated[
         str | None,
-        typer.Argument(
+        grammar.Argument(
             metavar="FIGURE",
             help="Id of a figure, run, factor, price, certificate or declared value; --list names figures.",
         ),
     ] = None,
     study: StudyOption = None,
     period: PeriodOption = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the ids of the statement or study.")] = False,
+    list_: Annotated[bool, grammar.Option("--list", help="List the ids of the statement or study.")] = False,
     baseline: BaselineOption = None,
     step: StepsOption = None,
-    volume: Annotated[str | None, typer.Option("--volume", help="As compare was asked with.")] = None,
+    volume: Annotated[str | None, grammar.Option("--volume", help="As compare was asked with.")] = None,
     assumptions: AssumptionsOption = None,
     inventory: InventoryOption = None,
     factors: FactorsOption = None,
     embodied_source: Annotated[
         str | None,
-        typer.Option("--embodied-source", metavar="NAME", help="As account or sci was asked with."),
+        grammar.Option("--embodied-source", metavar="NAME", help="As account or sci was asked with."),
     ] = None,
     business: BusinessOption = None,
     ledger: LedgerOption = None,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.factors import FactorsOption
 from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption
 from carbonlens.cli.prices import InventoryOption
@@ -15,39 +14,42 @@ if TYPE_CHECKING:
     from carbonlens.app.export import Exported
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("export")(export_command)
+    app.add("export", export_command)
 
 
 def export_command(
     kind: Annotated[
-        Literal["model-card", "ai-act", "sci", "latex", "pr", "badge"], typer.Argument(help="What to write.")
+        Literal["model-card", "ai-act", "sci", "latex", "pr", "badge"],
+        grammar.Argument(help="What to write."),
     ],
     study: Annotated[
-        str | None, typer.Option("--study", metavar="S", help="A study's name in the ledger (or a .toml).")
+        str | None, grammar.Option("--study", metavar="S", help="A study's name in the ledger (or a .toml).")
     ] = None,
     step: Annotated[
-        str | None, typer.Option("--step", metavar="S", help="model-card, ai-act, sci: one step.")
+        str | None, grammar.Option("--step", metavar="S", help="model-card, ai-act, sci: one step.")
     ] = None,
     role: Annotated[
         list[str] | None,
-        typer.Option("--role", metavar="R", help="model-card, ai-act: roles of the runs [training, effort]."),
+        grammar.Option(
+            "--role", metavar="R", help="model-card, ai-act: roles of the runs [training, effort]."
+        ),
     ] = None,
-    unit: Annotated[str | None, typer.Option("--unit", metavar="U", help="sci: functional unit.")] = None,
+    unit: Annotated[str | None, grammar.Option("--unit", metavar="U", help="sci: functional unit.")] = None,
     training_type: Annotated[
         str | None,
-        typer.Option("--training-type", metavar="T", help="model-card: pre-training, fine-tuning."),
+        grammar.Option("--training-type", metavar="T", help="model-card: pre-training, fine-tuning."),
     ] = None,
     flop: Annotated[
         float | None,
-        typer.Option("--flop", metavar="N", help="ai-act: operations of the training, as stated."),
+        grammar.Option("--flop", metavar="N", help="ai-act: operations of the training, as stated."),
     ] = None,
     assumptions: AssumptionsOption = None,
     inventory: InventoryOption = None,
     factors: FactorsOption = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there [stdout].")
+        Path | None, grammar.Option("-o", "--output", metavar="FILE", help="Write there [stdout].")
     ] = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
@@ -72,7 +74,7 @@ def export_command(
         out.print_json({"schema": SCHEMA, "kind": made.kind, "text": made.text, "findings": made.findings})
         return
     if output is None:
-        typer.echo(made.text, nl=False)
+        out.print_text(made.text)
     else:
         _write(output, made.text)
     for finding in made.findings:

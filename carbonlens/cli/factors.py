@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.options import JsonOption
 
 FactorsOption = Annotated[
     str | None,
-    typer.Option(
+    grammar.Option(
         "--factors",
         metavar="PATH",
         help="Your own factors, file or folder [CARBONLENS_FACTORS, pyproject.toml].",
@@ -19,27 +18,23 @@ FactorsOption = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command group."""
-    group = typer.Typer(
-        rich_markup_mode=None,
-        no_args_is_help=True,
-        help="Look at the factors of emissions; bring your own.",
-    )
-    group.command("list")(list_command)
-    group.command("show")(show_command)
-    group.command("diff")(diff_command)
-    group.command("import")(import_command)
-    app.add_typer(group, name="factors")
+    group = grammar.Commands(help="Look at the factors of emissions; bring your own.")
+    group.add("list", list_command)
+    group.add("show", show_command)
+    group.add("diff", diff_command)
+    group.add("import", import_command)
+    app.add_command(group, "factors")
 
 
 def list_command(
     zone: Annotated[
-        str | None, typer.Option("--zone", help="Country, grid zone, cloud region, provider or device.")
+        str | None, grammar.Option("--zone", help="Country, grid zone, cloud region, provider or device.")
     ] = None,
-    kind: Annotated[str | None, typer.Option("--kind", help="grid, pue, wue, embodied ...")] = None,
-    year: Annotated[str | None, typer.Option("--year", help="Year, or the start of any period.")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Print every row.")] = False,
+    kind: Annotated[str | None, grammar.Option("--kind", help="grid, pue, wue, embodied ...")] = None,
+    year: Annotated[str | None, grammar.Option("--year", help="Year, or the start of any period.")] = None,
+    all_: Annotated[bool, grammar.Option("--all", help="Print every row.")] = False,
     factors: FactorsOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -57,7 +52,7 @@ def list_command(
 
 
 def show_command(
-    factor_id: Annotated[str, typer.Argument(metavar="ID", help="Id, as factors list prints it.")],
+    factor_id: Annotated[str, grammar.Argument(metavar="ID", help="Id, as factors list prints it.")],
     factors: FactorsOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -69,11 +64,13 @@ def show_command(
 
 
 def diff_command(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="Table, folder of tables, or carbonlens wheel.")],
+    old: Annotated[
+        str, grammar.Argument(metavar="OLD", help="Table, folder of tables, or carbonlens wheel.")
+    ],
     new: Annotated[
-        str | None, typer.Argument(metavar="NEW", help="Likewise; without it OLD is held against ours.")
+        str | None, grammar.Argument(metavar="NEW", help="Likewise; without it OLD is held against ours.")
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Print every change.")] = False,
+    all_: Annotated[bool, grammar.Option("--all", help="Print every change.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Compare your table with the bundled ones, or an old set with a new one."""
@@ -85,10 +82,10 @@ def diff_command(
 
 def import_command(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="CSV of ours, Electricity Maps, Ember or OWID.")
+        Path, grammar.Argument(metavar="FILE", help="CSV of ours, Electricity Maps, Ember or OWID.")
     ],
-    since: Annotated[int, typer.Option("--since", metavar="YEAR", help="Take no earlier year.")] = 2019,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace your table of that name.")] = False,
+    since: Annotated[int, grammar.Option("--since", metavar="YEAR", help="Take no earlier year.")] = 2019,
+    replace: Annotated[bool, grammar.Option("--replace", help="Replace your table of that name.")] = False,
     factors: FactorsOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -99,4 +96,4 @@ def import_command(
     result = import_factors(file, factors=factors, since=since, replace=replace)
     factors_view.print_import(result, json=json)
     if result.file is None:
-        raise typer.Exit(3)
+        raise grammar.Exit(3)

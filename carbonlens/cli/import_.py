@@ -5,52 +5,51 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.options import JsonOption, LedgerOption, TagOption
 from carbonlens.cli.tags import parse_tags
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("import")(import_command)
+    app.add("import", import_command)
 
 
 def import_command(
-    paths: Annotated[list[Path], typer.Argument(metavar="FILE|DIR...", help="What to read.")],
+    paths: Annotated[list[Path], grammar.Argument(metavar="FILE|DIR...", help="What to read.")],
     tag: TagOption = None,
-    site: Annotated[str | None, typer.Option("--site", help="Site of runs that state none.")] = None,
+    site: Annotated[str | None, grammar.Option("--site", help="Site of runs that state none.")] = None,
     tz: Annotated[
-        str | None, typer.Option("--tz", metavar="ZONE", help="Zone of local times, e.g. Europe/Paris.")
+        str | None, grammar.Option("--tz", metavar="ZONE", help="Zone of local times, e.g. Europe/Paris.")
     ] = None,
     boundary: Annotated[
         str | None,
-        typer.Option(
+        grammar.Option(
             "--boundary", help="What energies include, if a file does not say: device, it, facility."
         ),
     ] = None,
     map_file: Annotated[
         Path | None,
-        typer.Option("--map", metavar="MAP.toml", help="Paths and projects to team, site, zone; columns."),
+        grammar.Option("--map", metavar="MAP.toml", help="Paths and projects to team, site, zone; columns."),
     ] = None,
     interval: Annotated[
-        float | None, typer.Option("--interval", metavar="S", help="Seconds between samples without times.")
+        float | None, grammar.Option("--interval", metavar="S", help="Seconds between samples without times.")
     ] = None,
     start: Annotated[
-        str | None, typer.Option("--start", metavar="TIME", help="When a log of relative times began.")
+        str | None, grammar.Option("--start", metavar="TIME", help="When a log of relative times began.")
     ] = None,
     voltage: Annotated[
-        float | None, typer.Option("--voltage", metavar="V", help="Volts, for logs of current alone.")
+        float | None, grammar.Option("--voltage", metavar="V", help="Volts, for logs of current alone.")
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option("--columns", metavar="A,B,...", help="Columns of an nvidia-smi log without a header."),
+        grammar.Option("--columns", metavar="A,B,...", help="Columns of an nvidia-smi log without a header."),
     ] = None,
     host: Annotated[
-        str | None, typer.Option("--host", metavar="NAME", help="Machine of traces that name none.")
+        str | None, grammar.Option("--host", metavar="NAME", help="Machine of traces that name none.")
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 3 if anything was repaired, dropped or unclear.")
+        bool, grammar.Option("--strict", help="Exit 3 if anything was repaired, dropped or unclear.")
     ] = False,
     ledger: LedgerOption = None,
     json: JsonOption = False,
@@ -82,4 +81,4 @@ def import_command(
     worth_a_look = any(finding.severity != "info" for f in result.files for finding in f.findings)
     unclear = worth_a_look or any(f.status == "refused" for f in result.files)
     if result.refused or (strict and unclear):
-        raise typer.Exit(3)
+        raise grammar.Exit(3)

@@ -175,7 +175,9 @@ def _file_json(file: FileResult) -> dict[str, object]:
 def _summary(result: ImportResult) -> str:
     totals = result.totals
     rejected = f", {counted(totals.rows_rejected, 'row')} rejected" if totals.rows_rejected else ""
-    saved = [f"{counted(totals.runs, 'run')}, {_energy(totals)}"] if totals.runs else []
+    held = f", {counted(totals.runs_known, 'run')} known already" if totals.runs_known else ""
+    anew = f" ({totals.runs_replaced} in place of earlier records)" if totals.runs_replaced else ""
+    saved = [f"{counted(totals.runs, 'run')}{anew}, {_energy(totals)}"] if totals.runs else []
     if totals.charges:
         saved.append(counted(totals.charges, "charge"))
     if totals.readings:
@@ -183,8 +185,8 @@ def _summary(result: ImportResult) -> str:
     if not saved and any(f.operators for f in result.files):
         return f"nothing to save: a profile holds times, and makes no run{rejected}"
     if not saved:
-        return f"nothing new to save{rejected}"
-    return f"saved {', '.join(saved)}{rejected}, in {result.ledger}"
+        return f"nothing new to save{held}{rejected}"
+    return f"saved {', '.join(saved)}{held}{rejected}, in {result.ledger}"
 
 
 def cost_lines(costs: Mapping[str, CostTotals]) -> list[str]:
@@ -244,7 +246,8 @@ def money(amount: Decimal | None) -> msgspec.Raw | None:
 def _totals_json(totals: Totals) -> dict[str, object]:
     """Return totals; those of bills, readings, traces and such only where there are any."""
     shape = {name: getattr(totals, name) for name in totals.__struct_fields__}
-    for name in ("charges", "readings", "cost", "cost_stated", "samples", "mean_power_w", "profile"):
+    counts = ("charges", "readings", "runs_known", "runs_replaced")
+    for name in (*counts, "cost", "cost_stated", "samples", "mean_power_w", "profile"):
         if not shape[name]:
             del shape[name]
     if totals.energy_kwh is not None or totals.energy_known_kwh is None:

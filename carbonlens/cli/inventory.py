@@ -5,30 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.options import JsonOption, LedgerOption
 
 MALFORMED = 2
 """Exit code of a file that must be mended before the inventory can be read."""
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command group."""
-    group = typer.Typer(
-        rich_markup_mode=None,
-        no_args_is_help=True,
-        help="Sites, meters, certificates, assets and prices that figures rest on.",
-    )
-    group.command("check")(check_command)
-    group.command("init")(init_command)
-    app.add_typer(group, name="inventory")
+    group = grammar.Commands(help="Sites, meters, certificates, assets and prices that figures rest on.")
+    group.add("check", check_command)
+    group.add("init", init_command)
+    app.add_command(group, "inventory")
 
 
 def check_command(
     folder: Annotated[
         str | None,
-        typer.Argument(
+        grammar.Argument(
             metavar="[DIR]",
             help="The inventory folder [CARBONLENS_INVENTORY, pyproject.toml, ./inventory].",
         ),
@@ -52,13 +47,13 @@ def check_command(
     else:
         inventory_view.print_as_text(loaded, came)
     if loaded.faults:
-        raise typer.Exit(MALFORMED)
+        raise grammar.Exit(MALFORMED)
 
 
 def init_command(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="[DIR]", help="New folder for the files [./inventory].", show_default=False),
+        grammar.Argument(metavar="[DIR]", help="New folder for the files [./inventory].", show_default=False),
     ] = Path("inventory"),
     json: JsonOption = False,
 ) -> None:

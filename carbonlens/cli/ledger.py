@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.account import InventoryOption
 from carbonlens.cli.options import JsonOption, LedgerOption
 from carbonlens.cli.restate import adjustments_command, restate_command
@@ -15,11 +14,11 @@ from carbonlens.errors import UsageError
 PeriodText = "2026Q3, 2026-09 or 2026"
 TimezoneOption = Annotated[
     str | None,
-    typer.Option("--timezone", metavar="Z", help="Time zone of the period [the inventory's, else UTC]."),
+    grammar.Option("--timezone", metavar="Z", help="Time zone of the period [the inventory's, else UTC]."),
 ]
 FiscalOption = Annotated[
     int | None,
-    typer.Option(
+    grammar.Option(
         "--fiscal-year-start",
         metavar="MONTH",
         help="Month the fiscal year begins in [the inventory's, else 1].",
@@ -27,29 +26,27 @@ FiscalOption = Annotated[
 ]
 ByOption = Annotated[
     str | None,
-    typer.Option("--by", metavar="NAME", help="Who does it, as it will be kept [a pseudonym of the user]."),
+    grammar.Option("--by", metavar="NAME", help="Who does it, as it will be kept [a pseudonym of the user]."),
 ]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command group."""
-    group = typer.Typer(
-        rich_markup_mode=None, no_args_is_help=True, help="Look after the ledger: its records and periods."
-    )
-    group.command("compact")(compact_command)
-    group.command("verify")(verify_command)
-    group.command("export")(export_command)
-    group.command("close")(close_command)
-    group.command("redact")(redact_command)
-    group.command("restate")(restate_command)
-    group.command("adjustments")(adjustments_command)
-    app.add_typer(group, name="ledger")
+    group = grammar.Commands(help="Look after the ledger: its records and periods.")
+    group.add("compact", compact_command)
+    group.add("verify", verify_command)
+    group.add("export", export_command)
+    group.add("close", close_command)
+    group.add("redact", redact_command)
+    group.add("restate", restate_command)
+    group.add("adjustments", adjustments_command)
+    app.add_command(group, "ledger")
 
 
 def compact_command(
     month: Annotated[
         list[str] | None,
-        typer.Option("--month", metavar="YYYY-MM", help="Only this month, also one that is not over."),
+        grammar.Option("--month", metavar="YYYY-MM", help="Only this month, also one that is not over."),
     ] = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
@@ -70,26 +67,29 @@ def verify_command(ledger: LedgerOption = None, json: JsonOption = False) -> Non
     result = verify(ledger=ledger)
     ledger_view.print_verification(result, json=json)
     if not result.sound:
-        raise typer.Exit(4)
+        raise grammar.Exit(4)
 
 
 def export_command(
-    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="csv, parquet or json.")] = "csv",
+    format_: Annotated[
+        str, grammar.Option("--format", metavar="FORMAT", help="csv, parquet or json.")
+    ] = "csv",
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="File to write [stdout].", dir_okay=False),
+        grammar.Option("-o", "--output", metavar="FILE", help="File to write [stdout].", dir_okay=False),
     ] = None,
     period: Annotated[
-        str | None, typer.Option("--period", metavar="PERIOD", help=f"Runs with a part in it: {PeriodText}.")
+        str | None,
+        grammar.Option("--period", metavar="PERIOD", help=f"Runs with a part in it: {PeriodText}."),
     ] = None,
     study: Annotated[
-        str | None, typer.Option("--study", metavar="STUDY", help="Only runs of this study.")
+        str | None, grammar.Option("--study", metavar="STUDY", help="Only runs of this study.")
     ] = None,
     timezone: TimezoneOption = None,
     fiscal_year_start: FiscalOption = None,
     inventory: InventoryOption = None,
     ledger: LedgerOption = None,
-    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    json: Annotated[bool, grammar.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Export the runs that count: a table with units in its names, or whole records."""
     from carbonlens.app.inventory import period_calendar
@@ -114,7 +114,7 @@ def export_command(
 
 
 def close_command(
-    period: Annotated[str, typer.Argument(metavar="PERIOD", help=f"{PeriodText}.")],
+    period: Annotated[str, grammar.Argument(metavar="PERIOD", help=f"{PeriodText}.")],
     by: ByOption = None,
     timezone: TimezoneOption = None,
     fiscal_year_start: FiscalOption = None,
@@ -134,16 +134,16 @@ def close_command(
 
 
 def redact_command(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Run id, or enough of its start or end.")],
+    run: Annotated[str, grammar.Argument(metavar="RUN", help="Run id, or enough of its start or end.")],
     field: Annotated[
         list[str],
-        typer.Option("--field", metavar="F", help="tags.owner, origin.args, energy; several times."),
+        grammar.Option("--field", metavar="F", help="tags.owner, origin.args, energy; several times."),
     ],
-    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason; it is kept.")],
+    why: Annotated[str, grammar.Option("--why", metavar="TEXT", help="The reason; it is kept.")],
     by: ByOption = None,
     study: Annotated[
         str | None,
-        typer.Option("--study", metavar="STUDY", help="Of the run, where several studies have its id."),
+        grammar.Option("--study", metavar="STUDY", help="Of the run, where several studies have its id."),
     ] = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
@@ -155,7 +155,7 @@ def redact_command(
     done = redact(run, field, why=why, by=by, study=study, ledger=ledger)
     ledger_view.print_redaction(done, json=json)
     if done.remaining:
-        raise typer.Exit(4)
+        raise grammar.Exit(4)
 
 
 def _month(text: str) -> str:

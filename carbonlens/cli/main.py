@@ -6,7 +6,6 @@ import atexit
 import os
 import sys
 from contextlib import suppress
-from typing import Final
 
 from carbonlens.cli import light_start
 
@@ -14,9 +13,6 @@ light_start.load_records_library()  # before the first module that holds records
 
 from carbonlens.cli import output, run_plain  # noqa: E402  # see the line above
 from carbonlens.errors import CarbonlensError  # noqa: E402  # see the line above
-
-_LISTS: Final[tuple[list[str], ...]] = ([], ["--help"], ["-h"])
-"""Command lines that ask for the list of commands."""
 
 
 def main() -> None:
@@ -69,10 +65,7 @@ def _ended() -> int | str | None:
     with light_start.uncollected():
         from carbonlens.cli import commands  # half of a start that a plain run does without
 
-        if sys.argv[1:] in _LISTS:
-            made = commands.outlined()
-        else:
-            made = commands.built([name] if name in commands.MODULES else commands.MODULES)
+        made = commands.built([name] if name in commands.MODULES else commands.MODULES)
     try:
         made()
     except SystemExit as end:

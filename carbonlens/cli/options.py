@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.errors import UsageError
 
 
@@ -19,22 +18,22 @@ def _ledger_place(text: str) -> Path:
 
 LedgerOption = Annotated[
     Path | None,
-    typer.Option(
+    grammar.Option(
         "--ledger",
         parser=_ledger_place,
         metavar="PATH",
         help="The ledger's folder [CARBONLENS_LEDGER, pyproject.toml, ./.carbonlens].",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, notes on stderr.")]
+JsonOption = Annotated[bool, grammar.Option("--json", help="Print JSON on stdout, notes on stderr.")]
 TagOption = Annotated[
-    list[str] | None, typer.Option("--tag", metavar="K=V", help="Tag, may be given several times.")
+    list[str] | None, grammar.Option("--tag", metavar="K=V", help="Tag, may be given several times.")
 ]
 StudyOption = Annotated[
     str | None,
-    typer.Option("--study", help="A study file (ends in .toml) or a study's name in the ledger."),
+    grammar.Option("--study", help="A study file (ends in .toml) or a study's name in the ledger."),
 ]
 AssumptionsOption = Annotated[
     Path | None,
-    typer.Option("--assumptions", help="TOML file with place, grid factors and prices for all arms."),
+    grammar.Option("--assumptions", help="TOML file with place, grid factors and prices for all arms."),
 ]

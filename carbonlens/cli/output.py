@@ -36,6 +36,11 @@ def print_json_line(payload: object) -> None:
     _write("\n" + msgspec.json.encode(payload).decode() + "\n")
 
 
+def print_text(text: str) -> None:
+    """Print a text of ours on stdout as it is, to be copied elsewhere."""
+    _write(text)
+
+
 def say(text: str) -> None:
     """Print one line on stdout."""
     _write(clean(text) + "\n")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.options import JsonOption
 
 InventoryOption = Annotated[
     str | None,
-    typer.Option(
+    grammar.Option(
         "--inventory",
         metavar="DIR",
         help="Inventory whose prices.csv wins [CARBONLENS_INVENTORY, pyproject.toml, ./inventory].",
@@ -18,25 +17,21 @@ InventoryOption = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command group."""
-    group = typer.Typer(
-        rich_markup_mode=None,
-        no_args_is_help=True,
-        help="Look at the prices in force: yours, and a few dated ones.",
-    )
-    group.command("list")(list_command)
-    group.command("show")(show_command)
-    group.command("diff")(diff_command)
-    app.add_typer(group, name="prices")
+    group = grammar.Commands(help="Look at the prices in force: yours, and a few dated ones.")
+    group.add("list", list_command)
+    group.add("show", show_command)
+    group.add("diff", diff_command)
+    app.add_command(group, "prices")
 
 
 def list_command(
     subject: Annotated[
-        str | None, typer.Option("--subject", help="What is bought, or a part of its name.")
+        str | None, grammar.Option("--subject", help="What is bought, or a part of its name.")
     ] = None,
-    region: Annotated[str | None, typer.Option("--region", help="Where it is bought.")] = None,
-    on: Annotated[str | None, typer.Option("--on", metavar="DATE", help="Day on which it holds.")] = None,
+    region: Annotated[str | None, grammar.Option("--region", help="Where it is bought.")] = None,
+    on: Annotated[str | None, grammar.Option("--on", metavar="DATE", help="Day on which it holds.")] = None,
     inventory: InventoryOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -48,7 +43,7 @@ def list_command(
 
 
 def show_command(
-    price_id: Annotated[str, typer.Argument(metavar="ID", help="Id, as prices list prints it.")],
+    price_id: Annotated[str, grammar.Argument(metavar="ID", help="Id, as prices list prints it.")],
     inventory: InventoryOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -60,9 +55,9 @@ def show_command(
 
 
 def diff_command(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="Price table (CSV).")],
+    old: Annotated[str, grammar.Argument(metavar="OLD", help="Price table (CSV).")],
     new: Annotated[
-        str | None, typer.Argument(metavar="NEW", help="Likewise; without it OLD is held against ours.")
+        str | None, grammar.Argument(metavar="NEW", help="Likewise; without it OLD is held against ours.")
     ] = None,
     json: JsonOption = False,
 ) -> None:

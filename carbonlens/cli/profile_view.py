@@ -77,7 +77,7 @@ def _row(operator: OperatorTime, wholes: dict[tuple[str, bool], float]) -> list[
     return [
         operator.operator,
         output.clip(operator.provider, _PROVIDER_COLUMNS),
-        "-" if operator.calls is None else f"{operator.calls:,}",
+        "-" if operator.calls is None else fmt.fixed(operator.calls, 0),
         _size(operator),
         "-" if share is None else f"{share:.1%}",
     ]
@@ -86,7 +86,7 @@ def _row(operator: OperatorTime, wholes: dict[tuple[str, bool], float]) -> list[
 def _size(operator: OperatorTime) -> str:
     if operator.time_s is not None:
         return fmt.duration(Estimate(value=operator.time_s, unit="s")).text
-    return "-" if operator.cycles is None else f"{operator.cycles:,} cycles"
+    return "-" if operator.cycles is None else f"{fmt.fixed(operator.cycles, 0)} cycles"
 
 
 def _figure(operator: OperatorTime) -> tuple[bool, float]:

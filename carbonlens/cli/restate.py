@@ -4,39 +4,40 @@ from __future__ import annotations
 
 from typing import Annotated, get_args
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.account import InventoryOption
 from carbonlens.cli.options import JsonOption, LedgerOption
 from carbonlens.errors import UsageError
 
 
 def restate_command(
-    period: Annotated[str, typer.Argument(metavar="PERIOD", help="2026Q3, 2026-09 or 2026, fiscal.")],
+    period: Annotated[str, grammar.Argument(metavar="PERIOD", help="2026Q3, 2026-09 or 2026, fiscal.")],
     old: Annotated[
         str,
-        typer.Option(
+        grammar.Option(
             "--from",
             metavar="OLD",
             help="Old factors: table, folder, carbonlens wheel, 'bundled'; or account --json as .json.",
         ),
     ],
     new: Annotated[
-        str | None, typer.Option("--to", metavar="NEW", help="New ones, likewise [those in force].")
+        str | None, grammar.Option("--to", metavar="NEW", help="New ones, likewise [those in force].")
     ] = None,
     reason: Annotated[
         str | None,
-        typer.Option(
+        grammar.Option(
             "--reason",
             metavar="WORD",
             help="structure, method, factor, error, sourcing or organic [by inputs].",
         ),
     ] = None,
-    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason in words; it is kept.")] = "",
+    why: Annotated[
+        str, grammar.Option("--why", metavar="TEXT", help="The reason in words; it is kept.")
+    ] = "",
     by: Annotated[
-        str | None, typer.Option("--by", metavar="NAME", help="Who does it, as it will be kept.")
+        str | None, grammar.Option("--by", metavar="NAME", help="Who does it, as it will be kept.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print it, keep nothing.")] = False,
+    dry_run: Annotated[bool, grammar.Option("--dry-run", help="Print it, keep nothing.")] = False,
     inventory: InventoryOption = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,

@@ -4,39 +4,42 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.options import LedgerOption, TagOption
 from carbonlens.cli.run_plain import measured
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command; everything after ``--`` belongs to the user's command."""
-    app.command("run", context_settings={"allow_interspersed_args": False})(run_command_line)
+    app.add("run", run_command_line, options_first=True)
 
 
 def run_command_line(
-    command: Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The command and its arguments.")],
-    step: Annotated[str | None, typer.Option("--step", help="Step of the study this run measures.")] = None,
-    study: Annotated[str | None, typer.Option("--study", help="Study the run belongs to.")] = None,
-    unit: Annotated[str | None, typer.Option("--unit", help="Functional unit, such as image.")] = None,
-    units: Annotated[str | None, typer.Option("--units", help="How many units the command does.")] = None,
-    repeat: Annotated[int | None, typer.Option("--repeat", help="Number of the round, 0 or more.")] = None,
+    command: Annotated[
+        list[str], grammar.Argument(metavar="-- CMD...", help="The command and its arguments.")
+    ],
+    step: Annotated[str | None, grammar.Option("--step", help="Step of the study this run measures.")] = None,
+    study: Annotated[str | None, grammar.Option("--study", help="Study the run belongs to.")] = None,
+    unit: Annotated[str | None, grammar.Option("--unit", help="Functional unit, such as image.")] = None,
+    units: Annotated[str | None, grammar.Option("--units", help="How many units the command does.")] = None,
+    repeat: Annotated[int | None, grammar.Option("--repeat", help="Number of the round, 0 or more.")] = None,
     tag: TagOption = None,
     record_args: Annotated[
-        bool, typer.Option("--record-args", help="Record the arguments, not only their hash.")
+        bool, grammar.Option("--record-args", help="Record the arguments, not only their hash.")
     ] = False,
     trace: Annotated[
         str | None,
-        typer.Option("--trace", metavar="FILE", help="Keep every reading in FILE (CSV; .gz compresses)."),
+        grammar.Option("--trace", metavar="FILE", help="Keep every reading in FILE (CSV; .gz compresses)."),
     ] = None,
     live: Annotated[
-        bool, typer.Option("--live", help="Show power, energy so far and rate on the terminal's last line.")
+        bool, grammar.Option("--live", help="Show power, energy so far and rate on the terminal's last line.")
     ] = False,
     ledger: LedgerOption = None,
     json: Annotated[
         bool,
-        typer.Option("--json", help="Print JSON as one last line on stdout, after the command's own output."),
+        grammar.Option(
+            "--json", help="Print JSON as one last line on stdout, after the command's own output."
+        ),
     ] = False,
 ) -> None:
     """Run a command and record its energy; its output and exit code are its own."""
@@ -54,4 +57,4 @@ def run_command_line(
         ledger=ledger,
         json=json,
     )
-    raise typer.Exit(code)
+    raise grammar.Exit(code)

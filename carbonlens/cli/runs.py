@@ -4,51 +4,48 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from carbonlens.cli import runs_edit
+from carbonlens.cli import grammar, runs_edit
 from carbonlens.cli.options import JsonOption, LedgerOption
 from carbonlens.errors import UsageError
 
-StudyFilter = Annotated[str | None, typer.Option("--study", metavar="STUDY", help="Only runs of this study.")]
+StudyFilter = Annotated[
+    str | None, grammar.Option("--study", metavar="STUDY", help="Only runs of this study.")
+]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command group; ``runs`` alone lists."""
-    group = typer.Typer(
-        rich_markup_mode=None, invoke_without_command=True, help="List and show the ledger's runs."
-    )
-    group.callback()(runs_command)
-    group.command("list")(list_command)
-    group.command("show")(show_command)
-    group.command("recover")(recover_command)
+    group = grammar.Commands(help="List and show the ledger's runs.", before=runs_command, alone=True)
+    group.add("list", list_command)
+    group.add("show", show_command)
+    group.add("recover", recover_command)
     runs_edit.register(group)
-    app.add_typer(group, name="runs")
+    app.add_command(group, "runs")
 
 
 def runs_command(
-    context: typer.Context,
     study: StudyFilter = None,
     limit: Annotated[
-        int, typer.Option("--limit", metavar="N", help="Most runs to print; JSON has all.")
+        int, grammar.Option("--limit", metavar="N", help="Most runs to print; JSON has all.")
     ] = 10,
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
     """List runs, newest last."""
-    if context.invoked_subcommand is None:
+    asked = grammar.named()
+    if asked is None:
         _list(study, limit, ledger, json)
     elif ledger is not None or json or study is not None:
         raise UsageError(
             "options stand before the sub-command",
-            mend=f"write them after it: carbonlens runs {context.invoked_subcommand} ...",
+            mend=f"write them after it: carbonlens runs {asked} ...",
         )
 
 
 def list_command(
     study: StudyFilter = None,
     limit: Annotated[
-        int, typer.Option("--limit", metavar="N", help="Most runs to print; JSON has all.")
+        int, grammar.Option("--limit", metavar="N", help="Most runs to print; JSON has all.")
     ] = 10,
     ledger: LedgerOption = None,
     json: JsonOption = False,
@@ -72,11 +69,11 @@ def _list(study: str | None, limit: int, ledger: LedgerOption, json: bool) -> No
 
 def show_command(
     run_id: Annotated[
-        str, typer.Argument(metavar="RUN", help="Run id, or enough of its start or end, or: latest.")
+        str, grammar.Argument(metavar="RUN", help="Run id, or enough of its start or end, or: latest.")
     ],
     study: Annotated[
         str | None,
-        typer.Option("--study", metavar="STUDY", help="Of the run, where several studies have its id."),
+        grammar.Option("--study", metavar="STUDY", help="Of the run, where several studies have its id."),
     ] = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,

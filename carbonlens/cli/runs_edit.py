@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from carbonlens.cli import output
+from carbonlens.cli import grammar, output
 from carbonlens.cli.options import JsonOption, LedgerOption
 from carbonlens.cli.tags import parse_tags
 from carbonlens.domain.counting import counted
@@ -16,20 +14,22 @@ if TYPE_CHECKING:
 
 StudyOption = Annotated[
     str | None,
-    typer.Option("--study", metavar="STUDY", help="Of the run, where several studies have its id."),
+    grammar.Option("--study", metavar="STUDY", help="Of the run, where several studies have its id."),
 ]
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or enough of its start or end.")]
+RunArgument = Annotated[str, grammar.Argument(metavar="RUN", help="Run id, or enough of its start or end.")]
 
 
-def register(group: typer.Typer) -> None:
+def register(group: grammar.Commands) -> None:
     """Add the commands to the group ``runs``."""
-    group.command("tag")(tag_command)
-    group.command("supersede")(supersede_command)
+    group.add("tag", tag_command)
+    group.add("supersede", supersede_command)
 
 
 def tag_command(
     run: RunArgument,
-    tags: Annotated[list[str], typer.Argument(metavar="K=V...", help="Tags; an empty value takes one out.")],
+    tags: Annotated[
+        list[str], grammar.Argument(metavar="K=V...", help="Tags; an empty value takes one out.")
+    ],
     study: StudyOption = None,
     ledger: LedgerOption = None,
     json: JsonOption = False,
@@ -44,14 +44,14 @@ def supersede_command(
     run: RunArgument,
     by: Annotated[
         list[str],
-        typer.Option(
+        grammar.Option(
             "--by",
             metavar="FILE|FIELD=VALUE",
             help="A JSON file, or a field: units=20; several times.",
         ),
     ],
     why: Annotated[
-        str | None, typer.Option("--why", metavar="TEXT", help="Reason, kept in the new record.")
+        str | None, grammar.Option("--why", metavar="TEXT", help="Reason, kept in the new record.")
     ] = None,
     study: StudyOption = None,
     ledger: LedgerOption = None,

@@ -4,48 +4,50 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.factors import FactorsOption
 from carbonlens.cli.options import JsonOption, LedgerOption
 from carbonlens.cli.prices import InventoryOption
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("sci")(sci_command)
+    app.add("sci", sci_command)
 
 
 def sci_command(
     unit: Annotated[
-        str, typer.Option("--unit", metavar="UNIT", help="Functional unit, as runs name it: request, token.")
+        str,
+        grammar.Option("--unit", metavar="UNIT", help="Functional unit, as runs name it: request, token."),
     ],
     study: Annotated[
-        str | None, typer.Option("--study", metavar="S", help="A study's name in the ledger.")
+        str | None, grammar.Option("--study", metavar="S", help="A study's name in the ledger.")
     ] = None,
-    step: Annotated[str | None, typer.Option("--step", metavar="S", help="One step of it.")] = None,
+    step: Annotated[str | None, grammar.Option("--step", metavar="S", help="One step of it.")] = None,
     period: Annotated[
-        str | None, typer.Option("--period", metavar="P", help="2026Q3, 2026-08 or 2026, fiscal.")
+        str | None, grammar.Option("--period", metavar="P", help="2026Q3, 2026-08 or 2026, fiscal.")
     ] = None,
     ai: Annotated[
         Literal["consumer", "provider"] | None,
-        typer.Option("--ai", help="SCI for AI: who uses a model, or who makes it."),
+        grammar.Option("--ai", help="SCI for AI: who uses a model, or who makes it."),
     ] = None,
-    per: Annotated[float, typer.Option("--per", metavar="N", help="Units that the score is per: 1e6.")] = 1.0,
+    per: Annotated[
+        float, grammar.Option("--per", metavar="N", help="Units that the score is per: 1e6.")
+    ] = 1.0,
     units: Annotated[
         float | None,
-        typer.Option("--units", metavar="N", help="The count, where runs do not count it (FLOP)."),
+        grammar.Option("--units", metavar="N", help="The count, where runs do not count it (FLOP)."),
     ] = None,
     normalisation: Annotated[
         Literal["gross", "effective"],
-        typer.Option("--normalisation", help="SCI for AI: all units made, or those of use alone."),
+        grammar.Option("--normalisation", help="SCI for AI: all units made, or those of use alone."),
     ] = "gross",
-    rationale: Annotated[str, typer.Option("--rationale", metavar="TEXT", help="Why this unit.")] = "",
+    rationale: Annotated[str, grammar.Option("--rationale", metavar="TEXT", help="Why this unit.")] = "",
     inventory: InventoryOption = None,
     factors: FactorsOption = None,
     embodied_source: Annotated[
         str | None,
-        typer.Option(
+        grammar.Option(
             "--embodied-source", metavar="NAME", help="One source of embodied figures [all, as a range]."
         ),
     ] = None,

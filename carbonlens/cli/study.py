@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.options import JsonOption
 from carbonlens.errors import UsageError
 
@@ -14,38 +13,39 @@ _DIGITS = 9
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command group."""
-    group = typer.Typer(no_args_is_help=True, help="Plan the runs of a study.", rich_markup_mode=None)
-    group.command("plan")(plan_command)
-    app.add_typer(group, name="study")
+    group = grammar.Commands(help="Plan the runs of a study.")
+    group.add("plan", plan_command)
+    app.add_command(group, "study")
 
 
 def plan_command(
     steps: Annotated[
-        str | None, typer.Option("--steps", metavar="N", help="Number of optimizations.")
+        str | None, grammar.Option("--steps", metavar="N", help="Number of optimizations.")
     ] = None,
     step: Annotated[
-        list[str] | None, typer.Option("--step", help="Name of an optimization, instead of --steps.")
+        list[str] | None, grammar.Option("--step", help="Name of an optimization, instead of --steps.")
     ] = None,
     budget: Annotated[
-        str | None, typer.Option("--budget", metavar="TIME", help="Time there is: 90s, 30m, 2h.")
+        str | None, grammar.Option("--budget", metavar="TIME", help="Time there is: 90s, 30m, 2h.")
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option("--run", metavar="TIME", help="Work of one run [10s, longer if the budget allows]."),
+        grammar.Option("--run", metavar="TIME", help="Work of one run [10s, longer if the budget allows]."),
     ] = None,
-    rounds: Annotated[int | None, typer.Option("--rounds", help="Rounds [what --effect asks for].")] = None,
-    effect: Annotated[float, typer.Option("--effect", help="Change to be found: 0.03 is 3 %.")] = 0.03,
-    cv: Annotated[float, typer.Option("--cv", help="Scatter of one run: 0.01 is 1 %.")] = 0.01,
+    rounds: Annotated[int | None, grammar.Option("--rounds", help="Rounds [what --effect asks for].")] = None,
+    effect: Annotated[float, grammar.Option("--effect", help="Change to be found: 0.03 is 3 %.")] = 0.03,
+    cv: Annotated[float, grammar.Option("--cv", help="Scatter of one run: 0.01 is 1 %.")] = 0.01,
     margin: Annotated[
-        float, typer.Option("--margin", help="Change regarded as none, which no verdict finds: 0.01 is 1 %.")
+        float,
+        grammar.Option("--margin", help="Change regarded as none, which no verdict finds: 0.01 is 1 %."),
     ] = 0.01,
     out: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write the plan as a study file.")
+        Path | None, grammar.Option("-o", "--output", help="Write the plan as a study file.")
     ] = None,
-    name: Annotated[str, typer.Option("--name", help="Name of the study in that file.")] = "study",
-    unit: Annotated[str, typer.Option("--unit", help="Functional unit in that file.")] = "unit",
+    name: Annotated[str, grammar.Option("--name", help="Name of the study in that file.")] = "study",
+    unit: Annotated[str, grammar.Option("--unit", help="Functional unit in that file.")] = "unit",
     json: JsonOption = False,
 ) -> None:
     """Propose which combinations to run, how often, in which order, and how long it takes."""

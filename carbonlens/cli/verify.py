@@ -5,25 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from carbonlens.cli import grammar
 from carbonlens.cli.options import JsonOption
 
 if TYPE_CHECKING:
     from carbonlens.app.verify import Verified
 
 _SHOWN = 10
+_NAMED = 3
 
 
-def register(app: typer.Typer) -> None:
+def register(app: grammar.Commands) -> None:
     """Add the command."""
-    app.command("verify")(verify_command)
+    app.add("verify", verify_command)
 
 
 def verify_command(
-    report: Annotated[Path, typer.Argument(metavar="REPORT", help="A .pdf, .html or .json of `report`.")],
+    report: Annotated[Path, grammar.Argument(metavar="REPORT", help="A .pdf, .html or .json of `report`.")],
     ledger: Annotated[
-        Path | None, typer.Option("--ledger", metavar="DIR", help="Take the runs from this ledger instead.")
+        Path | None, grammar.Option("--ledger", metavar="DIR", help="Take the runs from this ledger instead.")
+    ] = None,
+    templates: Annotated[
+        Path | None,
+        grammar.Option("--templates", metavar="DIR", help="The folder of templates that it was made with."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -31,13 +35,13 @@ def verify_command(
     from carbonlens.app.verify import SCHEMA, verify
     from carbonlens.cli import output as out
 
-    found = verify(report, ledger=ledger)
+    found = verify(report, ledger=ledger, templates=templates)
     if json:
         out.print_json({"schema": SCHEMA, "holds": found.holds, **_shape(found)})
     else:
         _say(found)
     if not found.holds:
-        raise typer.Exit(4)
+        raise grammar.Exit(4)
 
 
 def _shape(found: Verified) -> dict[str, object]:
@@ -52,22 +56,38 @@ def _shape(found: Verified) -> dict[str, object]:
 
 def _say(found: Verified) -> None:
     from carbonlens.cli import output as out
+
+    for line in out.wrap(_verdict(found), out.width()):
+        out.say(line)
+    for one in found.mismatches[:_SHOWN]:
+        told = (f"  {one.figure_id}", f"    in the file: {one.said}", f"    computed:    {one.computed}")
+        for line in told:
+            out.say(out.clip(line, out.width()))
+    if len(found.mismatches) > _SHOWN:
+        out.say(f"  and {len(found.mismatches) - _SHOWN} more; --json has them all")
+    _say_rebuilt(found)
+    if found.unchecked:
+        out.say_fact("unchecked", "; ".join(found.unchecked))
+    maker = found.versions.get("carbonlens", (None, None))[0]
+    if maker is not None:
+        out.say_fact("mend", out.clip(f"verify it with the carbonlens that wrote it: {maker}", 60))
+
+
+def _verdict(found: Verified) -> str:
     from carbonlens.domain.counting import counted
 
     figures, runs = counted(found.figures, "figure"), counted(found.runs, "run")
     source = "the ledger" if found.from_ledger else "the report itself"
-    if not found.mismatches:
-        out.say(f"verified: {figures} follow from {runs} of {source}")
-    else:
-        differ = counted(len(found.mismatches), "figure")
-        out.say(f"NOT verified: {differ} of {found.figures} do not follow from {runs} of {source}")
-    for one in found.mismatches[:_SHOWN]:
-        out.say(f"  {one.figure_id}")
-        out.say(f"    in the file: {one.said}")
-        out.say(f"    computed:    {one.computed}")
-    if len(found.mismatches) > _SHOWN:
-        out.say(f"  and {len(found.mismatches) - _SHOWN} more; --json has them all")
-    _say_rebuilt(found)
+    if found.mismatches:
+        of_figures = all("." in one.figure_id for one in found.mismatches)
+        noun = "figure" if of_figures and len(found.mismatches) <= found.figures else "part"
+        differ = counted(len(found.mismatches), noun)
+        said = f"{differ} of {found.figures} do" if noun == "figure" else f"{differ} of it do"
+        return f"NOT verified: {said} not follow from {runs} of {source}"
+    if found.rebuilt == "different":
+        return f"NOT verified: {figures} follow from {runs} of {source}, but the file was changed"
+    part = " in part" if found.unchecked else ""
+    return f"verified{part}: {figures} follow from {runs} of {source}"
 
 
 def _say_rebuilt(found: Verified) -> None:
@@ -78,7 +98,13 @@ def _say_rebuilt(found: Verified) -> None:
     elif found.rebuilt == "different":
         out.say_fact("rebuilt", "NOT the same bytes: the file was changed after it was written")
     elif found.versions:
-        others = ", ".join(
-            f"{name} {then} (here {now})" for name, (then, now) in list(found.versions.items())[:3]
-        )
-        out.say_fact("rebuilt", f"not tried: it was made with other versions: {others}")
+        named = list(found.versions.items())
+        others = [f"{name} {then or 'none'} (here {now or 'none'})" for name, (then, now) in named[:_NAMED]]
+        if len(named) > _NAMED:
+            others.append(f"{len(named) - _NAMED} more")
+        said = "; ".join(out.clip(one, 60) for one in others)
+        if "made_with" in found.versions:
+            said = "it does not say which"
+        out.say_fact("rebuilt", f"no: made with other versions: bytes not compared ({said})")
+    else:
+        out.say_fact("rebuilt", "no: the runs are the ledger's: bytes not compared")

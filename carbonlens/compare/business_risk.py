@@ -81,7 +81,7 @@ def ranges(business: Business) -> tuple[Range, ...]:
     low, high = business.volume.get("low"), business.volume.get("high")
     if low is not None and high is not None:
         ends = [middle._replace(units=s.units_per_month, growth=s.growth) for s in (low, high)]
-        words = [f"{_count(s.units_per_month)} a month" for s in (low, high)]
+        words = [f"{s.units_per_month:.12g} a month" for s in (low, high)]
         held.append(Range("volume", _WORDS["volume"], words[0], words[1], ends[0], ends[1]))
     if business.discount_low is not None and business.discount_high is not None:
         ends = [middle._replace(rate=r) for r in (business.discount_low, business.discount_high)]
@@ -231,10 +231,6 @@ def between(place: Numbers, low: float, middle: float, high: float) -> Numbers:
     return middle + below
 
 
-def _count(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:g}"
-
-
 def _of_trajectory(key: str, trajectory: Trajectory, middle: Inputs) -> Iterator[Range]:
     if trajectory.low is None or trajectory.high is None:
         return
@@ -269,8 +265,8 @@ def _bars_of_hours(case: Case) -> Iterator[TornadoBar]:
         yield TornadoBar(
             key=f"one_off_{number}",
             label=one.name,
-            at_low=_count(one.low),
-            at_high=_count(one.high),
+            at_low=f"{one.low:.12g}",
+            at_high=f"{one.high:.12g}",
             npv_low=value + one.amount.value - one.low,
             npv_high=value + one.amount.value - one.high,
         )

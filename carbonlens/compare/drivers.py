@@ -37,8 +37,17 @@ class Split(Protocol):
         """Return what factor ``k`` changed, a number a row."""
         ...
 
-    def slope(self, k: int, j: int, t: int) -> Array:
-        """Return how effect ``k`` moves with ``ln`` of factor ``j`` in period ``t``, a number a row."""
+    def slopes(self, j: int, t: int, weights: Array, rows: Array | None = None) -> Iterator[Array]:
+        """Yield how each effect moves with ``ln`` of factor ``j`` in period ``t``, times weights.
+
+        An array holds until the next one is asked for.
+
+        Args:
+            j: Factor that moves.
+            t: Period in which it does: 0 before, 1 after.
+            weights: A number for each of the rows.
+            rows: Which; all in their order when ``None``.
+        """
         ...
 
 
@@ -79,11 +88,12 @@ def method_of(before: Array, after: Array) -> Method:
         before: Factors by rows.
         after: The same in the later period.
     """
-    return "shapley" if (before < 0).any() or (after < 0).any() else "lmdi"
+    # Factor by factor, whose answers stay in a processor's cache.
+    return "shapley" if any((row < 0).any() for row in (*before, *after)) else "lmdi"
 
 
 class _Lmdi:
-    """``effect = r_k (A + B)``; ``slope = r_k A - [k = j] L`` before, ``r_k B + [k = j] L`` after."""
+    """``effect = r_k (A + B)``; its slope is ``r_k A - [k = j] L`` before, ``r_k B + [k = j] L`` after."""
 
     method: Final[Method] = "lmdi"
 
@@ -91,22 +101,20 @@ class _Lmdi:
         import numpy as np
 
         v0, v1 = x0.prod(axis=0), x1.prod(axis=0)
-        both = (v0 > 0) & (v1 > 0)
-        every = bool(both.all())
+        none = np.flatnonzero(~((v0 > 0) & (v1 > 0)))
         with np.errstate(divide="ignore", invalid="ignore"):
             self._r = np.log(x1 / x0)
-        if not every:
-            self._r = np.where(both, self._r, 0.0)
-        a, b = (v1, v0) if every else (np.where(both, v1, 1.0), np.where(both, v0, 1.0))
-        d = np.log(a / b)
+        # Few rows are zero in a period: these alone are put right, not all of them chosen anew.
+        self._r[:, none] = 0.0
+        # Not of the products: the effects of a row sum to its change by the same logarithms.
+        d = self._r.sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             grown = np.where(d == 0, 1.0, np.expm1(d) / d)
-        mean, begun = b * grown, b * _begin(d, grown)
+        mean, begun = v0 * grown, v0 * _begin(d, grown)
+        mean[none] = begun[none] = 0.0
         self._l, self._at = mean, [begun, mean - begun]
-        if not every:
-            self._l, self._at = np.where(both, mean, 0.0), [np.where(both, x, 0.0) for x in self._at]
-        for t, (gone, held, sign) in enumerate(((v1 == 0, v0, -1.0), (v0 == 0, v1, 1.0))):
-            rows = np.flatnonzero(gone & (held > 0)) if not every else ()
+        for t, (gone, held, sign) in enumerate(((v1, v0, -1.0), (v0, v1, 1.0))):
+            rows = none[(gone[none] == 0) & (held[none] > 0)]
             if len(rows):
                 zero = (x0, x1)[1 - t][:, rows] == 0
                 self._r[:, rows] = sign * held[rows] * zero / zero.sum(axis=0)
@@ -116,12 +124,16 @@ class _Lmdi:
         effect: Array = self._r[k] * (self._at[0] + self._at[1])
         return effect
 
-    def slope(self, k: int, j: int, t: int) -> Array:
-        own: Array = self._r[k] * self._at[t]
-        if k != j:
-            return own
-        slope: Array = own - self._l if t == 0 else own + self._l
-        return slope
+    def slopes(self, j: int, t: int, weights: Array, rows: Array | None = None) -> Iterator[Array]:
+        import numpy as np
+
+        at, mean = (x if rows is None else x[rows] for x in (self._at[t], self._l))
+        by, held = at * weights, np.empty_like(weights)
+        for k, ratio in enumerate(self._r):
+            np.multiply(ratio if rows is None else ratio[rows], by, out=held)
+            if k == j:
+                held += mean * weights if t else -mean * weights
+            yield held
 
 
 def _begin(d: Array, grown: Array) -> Array:
@@ -154,8 +166,10 @@ class _Shapley:
     def effect(self, k: int) -> Array:
         return self._sum(self._weights[k])
 
-    def slope(self, k: int, j: int, t: int) -> Array:
-        return self._sum([(w, cell) for w, cell in self._weights[k] if (j in cell) == (t == 1)])
+    def slopes(self, j: int, t: int, weights: Array, rows: Array | None = None) -> Iterator[Array]:
+        for of_effect in self._weights:
+            slope = self._sum([(w, cell) for w, cell in of_effect if (j in cell) == (t == 1)])
+            yield (slope if rows is None else slope[rows]) * weights
 
     def _sum(self, weights: Sequence[tuple[float, frozenset[int]]]) -> Array:
         import numpy as np

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-_BLOCK: Final = 1 << 14
+_BLOCK: Final = 1 << 15
 """Rows that are split at a time."""
 
 
@@ -113,20 +113,20 @@ class _Sums:
         """Add what the errors of one factor in one period do to a block of rows."""
         import numpy as np
 
-        place = group[error.rows] * self._named + error.sources
-        is_wide, is_random = error.wide.any(), error.random.any()
         # Errors of every row in its order, as a sensor's, need no picking.
         whole = len(error.rows) == len(group) and bool((error.rows == np.arange(len(group))).all())
-        for k in range(self._factors):
-            slope = split.slope(k, *key)
-            if is_random:
-                self.variances[k] += np.bincount(group, np.square(slope * error.random), self._size)
-            if len(place):
-                held = slope if whole else slope[error.rows]
-                sums = np.bincount(place, held * error.relative, self._size * self._named)
-                self.by_source[k] += sums
-            if is_wide:
-                self.wide[k] |= np.bincount(group, error.wide & (slope != 0), self._size) > 0
+        rows = None if whole else error.rows
+        place = (group if whole else group[error.rows]) * self._named + error.sources
+        if len(place):
+            size = self._size * self._named
+            for k, named in enumerate(split.slopes(*key, error.relative, rows)):
+                self.by_source[k] += np.bincount(place, named, size)
+        if error.random.any():
+            for k, spread in enumerate(split.slopes(*key, error.random)):
+                self.variances[k] += np.bincount(group, spread * spread, self._size)
+        if error.wide.any():
+            for k, moves in enumerate(split.slopes(*key, error.wide.astype(float))):
+                self.wide[k] |= np.bincount(group, moves != 0, self._size) > 0
 
 
 def moved(

@@ -20,6 +20,7 @@ from carbonlens.compare.drivers_rates import rate_of
 from carbonlens.compare.statistics import t_quantile
 from carbonlens.domain.drivers_savings import SavingVerdict, Scatter
 from carbonlens.domain.estimate import Estimate, add
+from carbonlens.domain.units import Z_95
 
 K_HOURLY: Final = 1.26
 """Of data by the hour, and of any that is independent of the calendar."""
@@ -29,6 +30,7 @@ ACCEPTED_AT: Final = 0.68
 _DAILY: Final = (-0.00024, 0.03535, 1.00286)
 _Z_68: Final = 0.994457883209753
 """Two-sided 68 % quantile of the standard normal distribution."""
+_UPPER_95: Final = 0.975
 
 Quantity = Any
 """A float, or an array."""
@@ -74,6 +76,21 @@ def model_sigma(scatter: Scatter, k: float) -> float | None:
         return None
     within = scatter.days / n_prime * (1 + 2 / n_prime) / scatter.reporting_days
     return k * scatter.cv * math.sqrt(within)
+
+
+def interval_sigma(scatter: Scatter, k: float) -> float | None:
+    """Return the sigma of which 1.96 make the 95 % interval of an adjusted baseline, as a share of it.
+
+    That of few days is Student's, with ``n - p`` degrees of freedom: ``model_sigma * t / 1.96``.
+
+    Args:
+        scatter: Of the baseline.
+        k: ``K_HOURLY``, or ``daily_k``.
+    """
+    sigma = model_sigma(scatter, k)
+    if sigma is None:
+        return None
+    return sigma * t_quantile(_UPPER_95, scatter.days - scatter.classes) / Z_95
 
 
 def fractional_savings_uncertainty(

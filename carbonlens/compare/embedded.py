@@ -127,8 +127,21 @@ def per_device(comparison: Comparison, business: Business, embedded: Embedded, s
         result=result,
         saved=replace(saved, amounts=amounts),
         streams=_customers(comparison, business, kwh),
-        findings=tuple(_about(embedded)),
+        findings=(*_about(embedded), *_uses_more(life)),
     )
+
+
+def _uses_more(saved: Estimate) -> tuple[Finding, ...]:
+    if saved.value is None or saved.value >= 0:
+        return ()
+    found = Finding(
+        code="CL855",
+        severity="warning",
+        message="a device uses more energy after than before: customers pay more, and emissions rise",
+        mend="check power_w and seconds_per_unit of [embedded.before] and [embedded.after]",
+        subject="embedded",
+    )
+    return (found,)
 
 
 def _per_day(comparison: Comparison, embedded: Embedded, saved: Saved) -> tuple[Estimate, Estimate]:

@@ -37,9 +37,8 @@ def percentile_of(arm: Arm, metric: str, z: float = Z_95) -> Estimate:
         metric: ``latency_p50_ms``, ``latency_p95_ms`` or ``latency_p99_ms``.
         z: Normal quantile of the interval; the range over rounds is as it is.
     """
-    found = [r.latency for r in arm.runs]
-    stated = [x for x in found if x is not None]
-    if not stated or len(stated) < len(found):
+    stated = _stated(arm)
+    if not stated:
         return unknown("ms")
     merged = _merged(stated)
     if merged is not None:
@@ -51,11 +50,24 @@ def percentile_of(arm: Arm, metric: str, z: float = Z_95) -> Estimate:
     return Estimate(value=values[len(values) // 2], unit="ms", bounds=bounds)
 
 
+def sketch_of(arm: Arm) -> LatencySketch | None:
+    """Return the latencies of all calls of an arm, merged; ``None`` where a round keeps no sketch."""
+    stated = _stated(arm)
+    return _merged(stated) if stated else None
+
+
 def calls(arm: Arm) -> int | None:
     """Return the number of timed calls of an arm; ``None`` when a round does not say."""
     counts = [None if r.latency is None else r.latency.n for r in arm.runs]
     known = [c for c in counts if c is not None]
     return sum(known) if known and len(known) == len(counts) else None
+
+
+def _stated(arm: Arm) -> list[Latency]:
+    """Return the latencies of the rounds; none where one does not tell its own."""
+    found = [r.latency for r in arm.runs]
+    stated = [x for x in found if x is not None]
+    return stated if len(stated) == len(found) else []
 
 
 def _merged(stated: Sequence[Latency]) -> LatencySketch | None:

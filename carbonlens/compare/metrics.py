@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from carbonlens.compare.arms import Arm
 from carbonlens.compare.gates import Measured, model_bytes
-from carbonlens.compare.latency import percentile_of
+from carbonlens.compare.latency import percentile_of, sketch_of
 from carbonlens.compare.observation import Observation
 from carbonlens.compare.quality import Outcomes, quality_of
 from carbonlens.compare.rates import PEAK_MEMORY, rate_of, throughput
@@ -52,6 +52,7 @@ def metrics_of(measured: Measured, outcomes: Outcomes) -> ArmMetrics:
         power_w=replace(rate_of(arm, "power_w"), grade=energy.grade),
         peak_memory_bytes=rate_of(arm, PEAK_MEMORY),
         throttled_s=max(throttled, default=None),
+        latency=sketch_of(arm),
     )
 
 

@@ -9,6 +9,7 @@ import msgspec
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.latency import LatencySketch
 from carbonlens.domain.study import Study
 from carbonlens.domain.units import Boundary, Decision, GateOutcome, StepStatus, Verdict
 
@@ -105,6 +106,7 @@ class ArmMetrics(msgspec.Struct, frozen=True, kw_only=True):
         power_w: Mean power over the rounds' windows, at the boundary of the energy.
         peak_memory_bytes: Largest resident memory, with its range over the rounds.
         throttled_s: Longest time that heat slowed a device in a round, where told.
+        latency: Latencies of all calls of all rounds, merged; ``None`` where a round keeps no sketch.
     """
 
     energy_per_unit_j: Estimate
@@ -126,6 +128,7 @@ class ArmMetrics(msgspec.Struct, frozen=True, kw_only=True):
     power_w: Estimate | None = None
     peak_memory_bytes: Estimate | None = None
     throttled_s: float | None = None
+    latency: LatencySketch | None = None
 
 
 class BreakEven(msgspec.Struct, frozen=True, kw_only=True):

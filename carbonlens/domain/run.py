@@ -163,6 +163,20 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[DeviceConditions, ...] = ()
 
 
+class ImportedAs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is kept of an import, so that a source is known again that has grown, or of which more is told.
+
+    Attributes:
+        size_bytes: Length of the content, unpacked; ``source_sha256`` is its hash.
+        prefixes: Hashes of its first 256, 512, 1024 ... bytes, shortened; of traces alone.
+        told: What the user said of the source beside it, by option, such as ``tz``.
+    """
+
+    size_bytes: int | None = None
+    prefixes: tuple[str, ...] = ()
+    told: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """Where a record comes from, so that any figure can be traced.
 
@@ -172,6 +186,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
         source_sha256: Hash of the imported content.
         source_line: Line of the record, from 1.
         imported_us: When it was imported, UTC; orders files of one import too.
+        imported_as: What makes that import known again; ``None`` where nothing needs it.
         program: Name of the program that ran, without its arguments.
         args_sha256: Hash of the arguments, which may hold secrets.
         args: The arguments themselves, only where the user asked for them.
@@ -183,6 +198,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     source_sha256: str | None = None
     source_line: int | None = None
     imported_us: int | None = None
+    imported_as: ImportedAs | None = None
     program: str | None = None
     args_sha256: str | None = None
     args: tuple[str, ...] | None = None

@@ -9,9 +9,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain, islice, product
 from typing import Final
 
 import msgspec
@@ -20,7 +20,18 @@ from carbonlens.domain.counting import counted
 from carbonlens.errors import InputFileError
 from carbonlens.importers.cells import UNKNOWN_WORDS
 from carbonlens.importers.claiming import each
-from carbonlens.importers.contract import USUAL, Channel, Facts, Group, Item, Kind, Named, Options, Tally
+from carbonlens.importers.contract import (
+    USUAL,
+    Channel,
+    Chunk,
+    Facts,
+    Group,
+    Item,
+    Kind,
+    Named,
+    Options,
+    Tally,
+)
 from carbonlens.importers.device_samples import DeviceSamples
 from carbonlens.importers.nvidia_smi_rows import Places, bursts_of
 from carbonlens.importers.once import Once
@@ -51,14 +62,7 @@ _NAMES: Final = ("name", "gpu_name")
 _OTHERS: Final = frozenset(
     {
         *("utilization.gpu", "utilization.memory", "memory.used", "memory.free", "memory.total"),
-        *(
-            "temperature.gpu",
-            "temperature.memory",
-            "clocks.sm",
-            "clocks.current.sm",
-            "clocks.gr",
-            "clocks.mem",
-        ),
+        *("temperature.gpu", "temperature.memory", "clocks.sm", "clocks.current.sm", "clocks.gr"),
         *("clocks.current.graphics", "clocks.current.memory", "clocks.mem", "fan.speed"),
         *("power.limit", "pstate", "enforced.power.limit", "pcie.link.gen.current"),
         *("utilization.encoder", "utilization.decoder"),
@@ -176,6 +180,7 @@ class _Log:
         self._power = [c for name in POWER for c in self._columns if c.name == name]
         self._time = next((c.place for c in self._columns if c.name == "timestamp"), None)
         self._bears_units = False
+        self._line = 0
 
     def items(self) -> Iterator[Item]:
         """Yield everything."""
@@ -185,8 +190,8 @@ class _Log:
                 where=self._source.shown,
                 mend="log power.draw too, and index where there are several GPUs",
             )
-        rows = self._parsed()
-        ahead = list(islice(rows, _LOOK_AHEAD))
+        rows: Iterator[Row | Chunk] = self._parsed(self._source.lines())
+        ahead = [row for row in islice(rows, _LOOK_AHEAD) if isinstance(row, Row)]
         self._bears_units = any(with_unit(r.cells[c.place])[1] for r in ahead for c in self._power)
         id_places = self._id_places(ahead)
         self._counts = self._counted_columns(ahead, id_places)
@@ -196,13 +201,9 @@ class _Log:
             yield Named(hardware=", ".join(hardware))
         places = self._places(ahead, id_places)
         samples = DeviceSamples(has_times=self._time is not None)
-        for row in chain(ahead, rows):
-            self._take(row, id_places, places, samples)
-            if samples.is_full:
-                yield from samples.hand_on()
-            if self._said:
-                yield from self._said
-                self._said.clear()
+        if len(ahead) == _LOOK_AHEAD and self._may_be_plain(places):
+            rows = self._by_blocks(self._line, id_places, samples)
+        yield from self._taken(chain(ahead, rows), id_places, places, samples)
         if not samples.is_known:
             raise self._nothing()
         yield from samples.hand_on()
@@ -211,10 +212,56 @@ class _Log:
         yield from self._clock.findings
         yield Tally(rows=self._rows, rejected=self._rejected)
 
-    def _parsed(self) -> Iterator[Row]:
+    def _taken(
+        self, rows: Iterable[Row | Chunk], ids: list[int], places: Places | None, samples: DeviceSamples
+    ) -> Iterator[Item]:
+        """Yield the samples of rows, and those of blocks as they come."""
+        for row in rows:
+            if isinstance(row, Chunk):
+                yield from samples.hand_on()
+                yield row
+                continue
+            self._take(row, ids, places, samples)
+            if samples.is_full:
+                yield from samples.hand_on()
+            if self._said:
+                yield from self._said
+                self._said.clear()
+
+    def _may_be_plain(self, places: Places | None) -> bool:
+        """Whether blocks of further rows may be read by columns."""
+        units = {c.unit.lower() for c in self._power}
+        is_csv = self._delimiter == "," and self._time == 0 and len(self._columns) > 1
+        return is_csv and places is None and units <= {"", "w"} and type(self._source) is Source
+
+    def _by_blocks(self, last: int, ids: list[int], samples: DeviceSamples) -> Iterator[Row | Chunk]:
+        """Yield the rows after a line: samples of plain blocks, others one by one."""
+        from carbonlens.importers import nvidia_smi_blocks as blocks
+
+        layout = blocks.Layout(
+            width=len(self._columns),
+            device=ids[0] if ids else None,
+            powers=[c.place for c in self._power],
+            bears_units=self._bears_units,
+        )
+        for first, text, found in blocks.each(self._source, last, layout, self._clock):
+            met = product((d if ids else "GPU 0" for d in found.rows), self._power) if found else ()
+            if found is None or any((device, c.name) not in self._channels for device, c in met):
+                lines = text.decode(errors="replace").removesuffix("\n").split("\n")
+                yield from self._parsed(enumerate(lines, first))
+                continue
+            self._rows += len(found.t_us)
+            for (device, rows), column in product(found.rows.items(), self._power):
+                channel = self._channels[device if ids else "GPU 0", column.name]
+                values, line = found.watts[column.place][rows], first + int(rows[0])
+                samples.is_known = True
+                yield Chunk(channel=channel, t_us=found.t_us[rows], values=values, line=line)
+
+    def _parsed(self, lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
         header = [c.name for c in self._columns]
-        is_first = self._has_header
-        for line, text in self._source.lines():
+        is_first = self._has_header and not self._rows
+        for line, text in lines:
+            self._line = line
             if not text.strip():
                 continue
             if is_first or (self._has_header and [c.name for c in _columns_of(text)] == header):

@@ -86,7 +86,10 @@ class PerunImporter:
             "the earlier ones ended, by their runtimes",
             "perun makes power of counters and integrates that: its joules may miss the counters' own",
         ),
-        tested_on=("samples written after its code (io/json.py, data_model/data.py)",),
+        tested_on=(
+            "samples written after its code (io/json.py, data_model/data.py); "
+            "one that perun 0.9.1 made on a machine without sensors",
+        ),
     )
 
     def claim(self, sources: Sequence[Source]) -> list[Group]:

@@ -43,7 +43,10 @@ class PerunHdf5Importer:
             "raw readings of sensors are not read: perun's CSV export has them",
             "all traps of perun's JSON: overhead and PUE, means over runs, local times",
         ),
-        tested_on=("files written with perun's own writer (io/hdf5.py, 0.10 to 1.0), of trees typed here",),
+        tested_on=(
+            "files written as perun 1.0.0 writes them, of trees typed here; "
+            "one that perun 0.9.1 made on a machine without sensors",
+        ),
     )
 
     def claim(self, sources: Sequence[Source]) -> list[Group]:

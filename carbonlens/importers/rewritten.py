@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
+from carbonlens.importers.source_hashes import Hashes
 from carbonlens.importers.sources import Source
 
 
@@ -28,6 +29,11 @@ class Rewritten(Source):
         self._source = source
         self._header = header
         self._rewrite = rewrite
+
+    @property
+    def hashes(self) -> Hashes:
+        """Hashes of the file's content."""
+        return self._source.hashes
 
     @cached_property
     def first_lines(self) -> tuple[str, ...]:

@@ -8,19 +8,20 @@ ends; zero bytes that a crash left as padding are taken out, and said.
 from __future__ import annotations
 
 import codecs
-import hashlib
 import io
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding, Severity
 from carbonlens.errors import InputFileError
+from carbonlens.importers.gunzip import GZIP, Gunzip
+from carbonlens.importers.source_hashes import Bounded, Hashes, hashes_of, prefix_sha256
 
 START_BYTES: Final = 4096
 """What is kept of every source, to be claimed by."""
@@ -28,7 +29,7 @@ START_BYTES: Final = 4096
 HEAD_BYTES: Final = 65536
 LONGEST_LINE: Final = 16 * 1024**2
 _BLOCK: Final = 1 << 22
-_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+_ZIP: Final = b"PK\x03\x04"
 _LFS: Final = b"version https://git-lfs.github.com/spec/"
 _ANNEX: Final = (b"/annex/objects/", b".git/annex/objects/", b"../.git/annex/")
 _TAR_AT, _TAR = 257, b"ustar"
@@ -55,6 +56,7 @@ class Source:
         self.member = member
         self.repairs: list[Finding] = []
         """What reading had to repair; complete when it was read to its end."""
+        self._most_bytes: int | None = None
         self.is_cut_off = False
         """Whether a compressed content was found to end too early."""
 
@@ -111,20 +113,43 @@ class Source:
         return None
 
     @cached_property
+    def hashes(self) -> Hashes:
+        """Hashes of the content, unpacked; from then on what a writer adds is not read.
+
+        Raises:
+            InputFileError: If it cannot be read to its end.
+        """
+        try:
+            with self.open() as stream:
+                found = hashes_of(stream)
+        except _UNREADABLE as error:
+            raise _unreadable(self, error) from error
+        self._most_bytes = found.size_bytes
+        return found
+
+    @property
     def sha256(self) -> str:
         """Hash of the content, unpacked: a compressed copy is the same content.
 
         Raises:
             InputFileError: If it cannot be read to its end.
         """
-        digest = hashlib.sha256()
+        return self.hashes.sha256
+
+    def first_sha256(self, sizes: Iterable[int]) -> Mapping[int, str]:
+        """Return the hashes of the first bytes of the content, of so many each.
+
+        Args:
+            sizes: Numbers of bytes; those beyond the end are left out.
+
+        Raises:
+            InputFileError: If it cannot be read.
+        """
         try:
             with self.open() as stream:
-                while block := stream.read(_BLOCK):
-                    digest.update(block)
+                return prefix_sha256(stream, sizes)
         except _UNREADABLE as error:
             raise _unreadable(self, error) from error
-        return digest.hexdigest()
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
@@ -135,10 +160,10 @@ class Source:
         """
         with self.path.open("rb") as file:
             if self.member is None:
-                yield self._plain(file)
+                yield self._hashed(self._plain(file))
                 return
             with zipfile.ZipFile(file) as archive, archive.open(self.member) as inner:
-                yield self._plain(inner)
+                yield self._hashed(self._plain(inner))
 
     def text(self) -> str:
         """Return the whole text, for formats that people type: small ones.
@@ -306,12 +331,18 @@ class Source:
         if not any(f.message == text for f in self.repairs):
             self.note("CL240", "warning", text, mend="copy the file again")
 
+    def _hashed(self, stream: IO[bytes]) -> IO[bytes]:
+        """Return the content as far as it was hashed: a log may grow meanwhile."""
+        if self._most_bytes is None:
+            return stream
+        return io.BufferedReader(Bounded(stream, self._most_bytes), _BLOCK)
+
     def _plain(self, stream: IO[bytes]) -> IO[bytes]:
         """Return the content of a stream, which may be gzipped."""
         buffered = io.BufferedReader(stream, _BLOCK)  # type: ignore[type-var]  # an archive's member is readable
-        if buffered.peek(2)[:2] != _GZIP:
+        if buffered.peek(2)[:2] != GZIP:
             return buffered
-        return io.BufferedReader(_Gunzip(buffered, self._say_cut_off), _BLOCK)
+        return io.BufferedReader(Gunzip(buffered, self._say_cut_off), _BLOCK)
 
 
 def sources_of(path: Path) -> list[Source]:
@@ -342,44 +373,6 @@ def delimiter_of(line: str) -> str:
 
 def _is_hidden(member: str) -> bool:
     return any(part.startswith((".", "__MACOSX")) and part.strip(".") for part in member.split("/"))
-
-
-class _Gunzip(io.RawIOBase):
-    """Content of a gzipped stream; one that is cut off gives what there is, and says so."""
-
-    def __init__(self, stream: IO[bytes], say_cut_off: Callable[[], None]) -> None:
-        super().__init__()
-        self._stream = stream
-        self._say_cut_off = say_cut_off
-        self._inflater = zlib.decompressobj(wbits=31)
-        self._is_over = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:  # noqa: ANN401  # any writable buffer, as of RawIOBase
-        """Fill the buffer as far as one step of unpacking goes."""
-        while not self._is_over:
-            plain = self._step(len(buffer))
-            if plain:
-                buffer[: len(plain)] = plain
-                return len(plain)
-        return 0
-
-    def _step(self, most: int) -> bytes:
-        packed = self._inflater.unconsumed_tail or self._stream.read(65536)
-        if self._inflater.eof:
-            # Several packed files may stand one after another; zero bytes after them are padding.
-            packed = (self._inflater.unused_data + packed).lstrip(b"\0")
-            self._is_over = not packed.startswith(_GZIP)
-            self._inflater = zlib.decompressobj(wbits=31)
-            if self._is_over:
-                return b""
-        elif not packed:
-            self._is_over = True
-            self._say_cut_off()
-            return self._inflater.decompress(b"", most)
-        return self._inflater.decompress(packed, most)
 
 
 def _encoding_of(start: bytes) -> str | None:

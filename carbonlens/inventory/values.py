@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from datetime import date
@@ -35,8 +34,8 @@ def plain(value: object) -> str | None:
         if not value.strip():
             return "leave it out where it is not known"
         return None if value.isprintable() else "write it in one line"
-    if isinstance(value, float) and not math.isfinite(value):
-        return "write a finite number"
+    if isinstance(value, float):
+        return _sized(Decimal(repr(value)))
     if isinstance(value, Decimal):
         return _sized(value)
     if isinstance(value, Money):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.limits import LEAST_UNITS, has_too_few_units
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.ledger import redaction
@@ -75,6 +76,27 @@ def negative(
     named = f"run_id IN (SELECT run_id FROM {_scan(files)} WHERE {below})"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
     found = [r for r in _records(connection, files, f"counts AND {named}") if excluded(r) not in gone]
     return [said for _, said in map(fitting, found) if said is not None]
+
+
+def of_few_units(
+    connection: DuckDBPyConnection, footers: Sequence[Footer]
+) -> tuple[list[Stored], list[Finding]]:
+    """Return the records in files that state fewer units than their column holds, and what is said of them.
+
+    They are read anew: a month of this version has no units of them and says so nowhere, one of an older
+    version has units that were rounded to the last place of their column.
+
+    Args:
+        connection: An open DuckDB.
+        footers: Files whose rows are asked for.
+    """
+    rounded = f"unit IS NOT NULL AND (units IS NULL OR units < 2 * {LEAST_UNITS:f})"
+    # Few records have no units: only if some have none is the text of records looked at.
+    found = _holding_any(connection, footers, f"is_first AND counts AND {rounded}")
+    stated = """regexp_matches(record, '"units"\\s*:\\s*"?[0-9]')"""
+    records = _records(connection, found, f"counts AND {rounded} AND {stated}")
+    fits = [fitting(r) for r in records if has_too_few_units(r.run)]
+    return [r for r, _ in fits if r is not None], [said for _, said in fits if said is not None]
 
 
 def superseded(
@@ -235,6 +257,14 @@ def _records(connection: DuckDBPyConnection, footers: Sequence[Footer], conditio
     query = f"SELECT filename, record FROM {_scan(footers)} WHERE is_first AND {condition}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
     rows = connection.execute(query).fetchall()
     return [Stored(run=decode(text.encode()), text=text.encode(), file=file) for file, text in rows]
+
+
+def _holding_any(connection: DuckDBPyConnection, footers: Sequence[Footer], condition: str) -> list[Footer]:
+    if not footers:
+        return []
+    query = f"SELECT DISTINCT filename FROM {_scan(footers)} WHERE {condition}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+    names = {name for (name,) in connection.execute(query).fetchall()}
+    return [f for f in footers if str(f.file) in names]
 
 
 def records_where(

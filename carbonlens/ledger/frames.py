@@ -216,6 +216,9 @@ class View:
         pending = exclusions.unredacted(self.connection, touched, stones)
         # What an older version wrote in other rows than this one would is read anew.
         pending += exclusions.outdated(self.connection, every)
+        few, said = exclusions.of_few_units(self.connection, touched)
+        pending += few
+        self.findings += said
         kept, said = unique(redaction.applied([*pending, *loose], stones))
         self.findings += said
         gone, heirs, said = exclusions.superseded(self.connection, every, kept, self._live_runs)

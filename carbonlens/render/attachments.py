@@ -9,15 +9,18 @@ import base64
 import binascii
 import gzip
 import io
+import logging
 import re
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from carbonlens.errors import InputFileError
+from carbonlens.errors import InputFileError, MissingExtraError
 from carbonlens.render.environment import need
 
 if TYPE_CHECKING:
@@ -27,8 +30,22 @@ REPORT_JSON: Final = "report.json"
 DATA_ID: Final = "carbonlens-report"
 DATA_TYPE: Final = "application/vnd.carbonlens.report+gzip"
 _UNDATED: Final = datetime(1980, 1, 1, tzinfo=UTC)
-_LARGEST_BYTES: Final = 1 << 30
-"""Unpacked data of a report larger than this is refused: nothing we write is."""
+LARGEST_BYTES: Final = 1 << 29
+"""A report, or what is packed in it, that is larger than this is refused: nothing we write is."""
+
+_DENSEST: Final = 256
+"""Unpacked bytes to a packed one. JSON of runs has some 15; what has hundreds is made to fill memory."""
+
+_SMALL_BYTES: Final = 1 << 24
+"""Up to here no ratio counts: a report of few runs that read alike packs well."""
+
+_MOST_PAGES: Final = 2_000
+"""Pages of a PDF that are read: no report has as many, and a page may be listed any number of times."""
+
+_MOST_NODES: Final = 1_000
+"""Nodes of the tree of embedded files: ours has one, and a node may be listed under itself."""
+
+_CHUNK: Final = 1 << 20
 
 Relationship = Literal["Source", "Data", "Supplement"]
 
@@ -92,16 +109,22 @@ def of_page(page: str, where: str) -> bytes:
         where: The file, for the error.
 
     Raises:
-        InputFileError: If it carries none, or its data are damaged.
+        InputFileError: If it carries none or more than one, or its data are damaged.
     """
-    found = re.search(
+    found = re.findall(
         rf'<script type="{re.escape(DATA_TYPE)}" id="{DATA_ID}">([A-Za-z0-9+/=\s]*)</script>', page
     )
-    if found is None:
+    if not found:
         raise _without_data(where)
+    if len(found) > 1:
+        raise InputFileError(
+            "carries the data of more than one report",
+            where=where,
+            mend="take the page as carbonlens wrote it",
+        )
     try:
-        return _unpacked(base64.b64decode(found[1], validate=False))
-    except (binascii.Error, OSError, EOFError, zlib.error, ValueError) as error:
+        return _unpacked(base64.b64decode(found[0], validate=False), zlib.MAX_WBITS | 16)
+    except (binascii.Error, zlib.error, ValueError) as error:
         raise InputFileError(
             "the data inside it are damaged", where=where, mend="take the page as carbonlens wrote it"
         ) from error
@@ -119,47 +142,107 @@ def of_pdf(content: bytes, where: str) -> Mapping[str, bytes]:
         MissingExtraError: If pypdf is not installed.
     """
     pypdf = need("pypdf")
-    damaged = (
-        pypdf.errors.PyPdfError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        OSError,
-    )
-    try:
+    with _reading(where):
         files = dict(_embedded(pypdf.PdfReader(io.BytesIO(content))))
-    except damaged as error:
-        raise InputFileError(
-            "is no PDF that can be read", where=where, mend="take the file as carbonlens wrote it"
-        ) from error
     if REPORT_JSON not in files:
         raise _without_data(where)
     return files
 
 
-def text_of_pdf(content: bytes) -> str:
-    """Return the text of all pages of a PDF that ``of_pdf`` could read.
+def text_of_pdf(content: bytes, where: str) -> str:
+    """Return the text of all pages of a PDF.
 
     Args:
         content: The PDF.
+        where: The file, for the error.
+
+    Raises:
+        InputFileError: If a page cannot be read, or there are more than any report has.
+        MissingExtraError: If pypdf is not installed.
     """
-    reader = need("pypdf").PdfReader(io.BytesIO(content))
-    return "\n".join(page.extract_text() for page in reader.pages)
+    pypdf = need("pypdf")
+    with _reading(where):
+        pages = list(islice(pypdf.PdfReader(io.BytesIO(content)).pages, _MOST_PAGES + 1))
+        if len(pages) > _MOST_PAGES:
+            raise ValueError("more pages than any report")
+        return "\n".join(page.extract_text() for page in pages)
 
 
-def _embedded(reader: object) -> Iterator[tuple[str, bytes]]:
-    for name, contents in reader.attachments.items():  # type: ignore[attr-defined]  # pypdf is imported late
-        yield name, contents[0]
+@contextmanager
+def _reading(where: str) -> Iterator[None]:
+    """Refuse what pypdf cannot read, and keep to itself the hundreds of lines it may log about it."""
+    log = logging.getLogger("pypdf")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    except MissingExtraError:
+        raise
+    except Exception as error:  # a hostile file makes it trip over whatever it took for granted
+        raise InputFileError(
+            "is no PDF that can be read", where=where, mend="take the file as carbonlens wrote it"
+        ) from error
+    finally:
+        log.setLevel(level)
 
 
-def _unpacked(packed: bytes) -> bytes:
-    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
-        content = file.read(_LARGEST_BYTES + 1)
-    if len(content) > _LARGEST_BYTES:
-        raise ValueError("larger than any report")
+def _embedded(reader: Any) -> Iterator[tuple[str, bytes]]:  # noqa: ANN401  # pypdf is imported late
+    """Yield the embedded files by the tree of their names (ISO 32000-2, 7.9.6 and 7.11.4)."""
+    root: Any = reader.trailer["/Root"]
+    if "/Names" not in root or "/EmbeddedFiles" not in root["/Names"]:
+        return
+    nodes = [root["/Names"]["/EmbeddedFiles"]]
+    for _ in range(_MOST_NODES):
+        if not nodes:
+            return
+        node = nodes.pop()
+        nodes += [kid.get_object() for kid in _held(node, "/Kids")]
+        names = _held(node, "/Names")
+        for name, file in zip(names[::2], names[1::2], strict=True):
+            held = file.get_object()["/EF"]
+            yield str(name), _content(held["/F"] if "/F" in held else held["/UF"])
+    raise ValueError("more names than any report")
+
+
+def _held(node: Any, name: str) -> Any:  # noqa: ANN401  # likewise
+    """Return an entry; pypdf's ``get`` would give the reference to it."""
+    return node[name] if name in node else ()  # noqa: SIM401  # see above
+
+
+def _content(stream: Any) -> bytes:  # noqa: ANN401  # likewise
+    """Return what an embedded file holds.
+
+    pypdf unpacks 75 MB at most (7.1); a report of 100,000 runs has more.
+    """
+    stream = stream.get_object()
+    if _held(stream, "/Filter") in ("/FlateDecode", ["/FlateDecode"]) and "/DecodeParms" not in stream:
+        return _unpacked(stream._data, zlib.MAX_WBITS)
+    content: bytes = stream.get_data()
     return content
+
+
+def _unpacked(packed: bytes, window: int) -> bytes:
+    """Return what is packed, as long as it is no more than a report may have.
+
+    Raises:
+        ValueError: If it is more, or cut short.
+        zlib.error: If it is damaged.
+    """
+    most = min(LARGEST_BYTES, max(_SMALL_BYTES, _DENSEST * len(packed)))
+    reading = zlib.decompressobj(window)
+    parts: list[bytes] = []
+    size = 0
+    rest = packed
+    while not reading.eof:
+        part = reading.decompress(rest, _CHUNK)
+        rest = reading.unconsumed_tail
+        if not (part or rest or reading.eof):
+            raise ValueError("cut short")
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            raise ValueError("larger than any report")
+    return b"".join(parts)
 
 
 def _without_data(where: str) -> InputFileError:

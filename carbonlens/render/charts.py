@@ -7,15 +7,26 @@ from collections.abc import Callable
 from functools import cache
 from html import escape
 from types import ModuleType
+from typing import TypeAlias
 
 import msgspec
 
 from carbonlens.render.environment import need, template_file
 from carbonlens.reporting.charts import Spec, drift_spec, forest_spec, waterfall_spec
-from carbonlens.reporting.content import Drift, Forest, ReportView, Tornado, Waterfall
+from carbonlens.reporting.content import Drift, Forest, Latencies, Pareto, ReportView, Tornado, Waterfall
+from carbonlens.reporting.format import GROUP, MINUS
+from carbonlens.reporting.latency_chart import latency_spec
+from carbonlens.reporting.pareto_chart import pareto_spec
 from carbonlens.reporting.tornado_chart import tornado_spec
 
 _VEGA_LITE = "6.4"
+_NUMBERS = {"decimal": ".", "thousands": GROUP, "grouping": [3], "currency": ["", ""], "minus": MINUS}
+"""How axes print numbers: as ``reporting.format`` does."""
+
+Drawable: TypeAlias = Waterfall | Forest | Drift | Tornado | Pareto | Latencies
+
+_LABELLED = re.compile(r'<(path|line|text)\b([^>]*?) aria-label="([^"]*)"([^>]*?)/>')
+"""A mark that tells what it is; the converter escapes the words."""
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +42,7 @@ def draw(view: ReportView, *, sections: tuple[str, ...], narrow: bool) -> dict[s
     Args:
         view: The report.
         sections: Which sections are rendered.
-        narrow: Also draw for phones.
+        narrow: For screens: also draw for phones, and with tool tips.
 
     Raises:
         MissingExtraError: If vl-convert is not installed.
@@ -47,21 +58,24 @@ def draw(view: ReportView, *, sections: tuple[str, ...], narrow: bool) -> dict[s
         forest, drift = view.engineering.forest, view.engineering.drift
         charts["forest"] = _both("forest", forest_spec, forest, narrow=narrow)
         charts["drift"] = _both("drift", drift_spec, drift, narrow=narrow)
+        charts["latencies"] = _both("latencies", latency_spec, view.engineering.latencies, narrow=narrow)
+        for front in view.engineering.pareto:
+            charts[front.name] = _both(front.name, pareto_spec, front, narrow=narrow)
     return charts
 
 
-def _both(
-    name: str, spec: Callable[..., Spec], chart: Waterfall | Forest | Drift | Tornado | None, *, narrow: bool
-) -> Drawing | None:
+def _both(name: str, spec: Callable[..., Spec], chart: Drawable | None, *, narrow: bool) -> Drawing | None:
     if chart is None:
         return None
     return Drawing(
-        wide=to_svg(spec(chart), chart_id=name, alt=chart.alt),
-        narrow=to_svg(spec(chart, wide=False), chart_id=f"{name}-narrow", alt=chart.alt) if narrow else None,
+        wide=to_svg(spec(chart), chart_id=name, alt=chart.alt, tips=narrow),
+        narrow=to_svg(spec(chart, wide=False), chart_id=f"{name}-narrow", alt=chart.alt, tips=True)
+        if narrow
+        else None,
     )
 
 
-def to_svg(spec: Spec, *, chart_id: str, alt: str) -> str:
+def to_svg(spec: Spec, *, chart_id: str, alt: str, tips: bool = False) -> str:
     """Draw a specification.
 
     Ids inside the SVG are rewritten with the chart's own prefix, because the
@@ -72,11 +86,14 @@ def to_svg(spec: Spec, *, chart_id: str, alt: str) -> str:
         spec: Vega-Lite specification with its data inside.
         chart_id: Prefix, unique on the page.
         alt: The finding in words.
+        tips: Whether marks tell a pointer what they are.
 
     Raises:
         MissingExtraError: If vl-convert is not installed.
     """
-    svg: str = _converter().vegalite_to_svg(spec, vl_version=_VEGA_LITE, allowed_base_urls=[])
+    svg: str = _converter().vegalite_to_svg(
+        spec, vl_version=_VEGA_LITE, allowed_base_urls=[], format_locale=_NUMBERS
+    )
     names = {
         found: f"{chart_id}-{n}" for n, found in enumerate(dict.fromkeys(re.findall(r'\bid="([^"]+)"', svg)))
     }
@@ -85,8 +102,17 @@ def to_svg(spec: Spec, *, chart_id: str, alt: str) -> str:
         svg = svg.replace(f'href="#{found}"', f'href="#{name}"')
     # One picture with one description: its parts are no pictures of their own.
     svg = re.sub(r' (?:role|aria-roledescription)="[^"]*"', "", svg)
+    svg = _LABELLED.sub(r"<\1\2\4><title>\3</title></\1>" if tips else r"<\1\2\4/>", svg)
+    svg = re.sub(r' aria-label="[^"]*"', "", svg)
     return re.sub(
         r"<svg([^>]*)>", lambda m: f'<svg role="img"{m[1]}><title>{escape(alt)}</title>', svg, count=1
+    )
+
+
+def warm_up() -> None:
+    """Start the engine that draws: its first chart takes most of a second."""
+    _converter().vegalite_to_svg(
+        {"mark": "point", "data": {"values": []}, "encoding": {}}, vl_version=_VEGA_LITE, allowed_base_urls=[]
     )
 
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from html.parser import HTMLParser
+from typing import Protocol
 
 from carbonlens.errors import VerificationError
-from carbonlens.reporting.content import Aspect, ReportView, TornadoEnd
+from carbonlens.reporting.chart_marks import spots
+from carbonlens.reporting.content import Aspect, PrintedFigure, ReportView, Spot, TornadoEnd
+from carbonlens.reporting.document_view import DocumentView
 
 _VOID = frozenset({"meta", "br", "link", "img", "hr", "input", "wbr", "col"})
 _UNREAD = frozenset({"style", "head", "script"})
@@ -98,6 +102,35 @@ def check_page(page: str, view: ReportView) -> None:
         VerificationError: If a printed number differs from its figure, has no
             figure, or if a chart draws another value than its figure has.
     """
+    drawn = check_printed(page, view)
+    _check_charts(view)
+    for name, label in _chart_labels(view, page):
+        if label not in drawn:
+            raise _refusal(f"the chart does not show {label!r}", name)
+
+
+class Printable(Protocol):
+    """What a page is made from, as far as every kind of report has it."""
+
+    @property
+    def title(self) -> str:
+        """The document's title."""
+
+    @property
+    def figures(self) -> Mapping[str, PrintedFigure]:
+        """Every printed number by its id."""
+
+
+def check_printed(page: str, view: Printable) -> frozenset[str]:
+    """Refuse a page with a number that is not that of its figure, and return the texts that its charts draw.
+
+    Args:
+        page: The finished HTML.
+        view: What it was made from.
+
+    Raises:
+        VerificationError: If a printed number differs from its figure, or has none.
+    """
     reader = _Reader()
     reader.feed(page)
     reader.close()
@@ -107,14 +140,36 @@ def check_page(page: str, view: ReportView) -> None:
         raise _refusal(f"the number in {reader.stray[0][:80]!r} belongs to no figure", "page")
     if reader.titles[:1] != [view.title]:
         raise _refusal("the document's title is not the view's", "title")
-    _check_charts(view)
-    drawn = frozenset(reader.charts)
-    for name, label in _chart_labels(view, page):
-        if label not in drawn:
-            raise _refusal(f"the chart does not show {label!r}", name)
+    return frozenset(reader.charts)
 
 
-def _check_printed(view: ReportView, figure_id: str, aspect: str, text: str) -> None:
+def check_document(page: str, view: DocumentView) -> None:
+    """Refuse a page that disagrees with the document it was made from.
+
+    Args:
+        page: The finished HTML.
+        view: The report.
+
+    Raises:
+        VerificationError: As of ``check_page``.
+    """
+    drawn = check_printed(page, view)
+    for name, mark in view.marks:
+        figure = view.figures.get(mark.figure_id)
+        value = figure.figure.estimate.value if figure else None
+        if figure is None or value is None:
+            raise _refusal("drawn, but not among the report's figures", mark.figure_id)
+        if not math.isclose(mark.value, value * mark.factor, rel_tol=1e-6, abs_tol=_TOLERANCE):
+            raise _refusal(
+                f"the chart draws {mark.value}, the figure is {value * mark.factor}", mark.figure_id
+            )
+        if mark.text != figure.text:
+            raise _refusal(f"the chart's label {mark.text!r} is not that of its figure", mark.figure_id)
+        if mark.label not in drawn:
+            raise _refusal(f"the chart does not show {mark.label!r}", name)
+
+
+def _check_printed(view: Printable, figure_id: str, aspect: str, text: str) -> None:
     figure = view.figures.get(figure_id)
     if figure is None:
         raise _refusal("printed, but not among the report's figures", figure_id)
@@ -130,9 +185,13 @@ def _check_charts(view: ReportView) -> None:
         if bar.figure_id is None or bar.start is None or bar.end is None:
             continue
         _check_drawn(view, bar.figure_id, bar.end - bar.start, bar.text)
+        if bar.interval and bar.interval != view.figures[bar.figure_id].interval:
+            raise _refusal(f"the interval {bar.interval!r} is not that of its figure", bar.figure_id)
     forest = view.engineering.forest
     for mean in forest.means if forest else ():
         _check_drawn(view, mean.figure_id, mean.change, mean.text)
+    for spot in spots(view.engineering):
+        _check_end(view, spot, spot.factor)
     money = view.business_case.investment
     tornado = None if money is None else money.tornado
     for row in tornado.rows if tornado else ():
@@ -140,8 +199,8 @@ def _check_charts(view: ReportView) -> None:
             _check_end(view, end, tornado.factor if tornado else 1.0)
 
 
-def _check_end(view: ReportView, end: TornadoEnd, factor: float) -> None:
-    """Hold an end of a bar against its figure."""
+def _check_end(view: ReportView, end: TornadoEnd | Spot, factor: float) -> None:
+    """Hold an end of a bar, or a mark, against its figure."""
     figure = view.figures.get(end.figure_id)
     value = figure.figure.estimate.value if figure else None
     if figure is None or value is None:
@@ -171,6 +230,9 @@ def _chart_labels(view: ReportView, page: str) -> list[tuple[str, str]]:
         labels.extend(("tornado", row.text) for row in money.tornado.rows)
     if forest and 'id="engineering"' in page:
         labels.extend(("forest", mean.label) for mean in forest.means)
+    latencies = view.engineering.latencies
+    if latencies and 'id="engineering"' in page:
+        labels.extend(("latencies", spread.label) for spread in latencies.spreads)
     return labels
 
 

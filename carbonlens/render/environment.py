@@ -6,18 +6,20 @@ import ctypes
 import hashlib
 import sys
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from carbonlens._version import __version__
 from carbonlens.domain.evidence import MadeWith
 from carbonlens.errors import MissingExtraError, MissingLibraryError
+from carbonlens.render.versions import libraries
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import BaseLoader, Environment
 
 _PACKAGE = Path(__file__).parents[1]
 ROOTS = (_PACKAGE / "_report_templates", _PACKAGE.parent / "report_templates")
@@ -33,8 +35,14 @@ _NEEDED = {
 }
 """Modules by format."""
 
-_DRAWING = ("Jinja2", "vl-convert-python", "weasyprint", "pydyf", "xlsxwriter")
-"""Packages that a report's bytes depend on."""
+
+ENVIRONMENT: dict[str, Any] = {
+    "autoescape": True,
+    "trim_blocks": True,
+    "lstrip_blocks": True,
+    "keep_trailing_newline": True,
+}
+"""How every template is read, ours and a user's."""
 
 
 def need(module: str) -> ModuleType:
@@ -93,40 +101,40 @@ def template_file(name: str) -> Path:
     raise FileNotFoundError(f"carbonlens is installed without {name}")
 
 
+@cache
 def template_environment() -> Environment:
-    """Return the environment: everything escaped, nothing silently undefined.
+    """Return the environment, one a process: everything escaped, nothing silently undefined.
+
+    Raises:
+        MissingExtraError: If Jinja is not installed.
+    """
+    jinja2 = need("jinja2")
+    environment: Environment = jinja2.Environment(
+        loader=own_loader(), undefined=jinja2.StrictUndefined, **ENVIRONMENT
+    )
+    return environment
+
+
+def own_loader() -> BaseLoader:
+    """Return what loads the shipped templates.
 
     Raises:
         MissingExtraError: If Jinja is not installed.
     """
     jinja2 = need("jinja2")
     loaders = [jinja2.FileSystemLoader(root) for root in ROOTS if root.is_dir()]
-    environment: Environment = jinja2.Environment(
-        loader=jinja2.ChoiceLoader(loaders),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment
+    loader: BaseLoader = jinja2.ChoiceLoader(loaders)
+    return loader
 
 
 def made_with() -> MadeWith:
     """Return the versions that the bytes of a report depend on."""
     return MadeWith(
         carbonlens=__version__,
-        libraries={name: version for name in _DRAWING if (version := _version(name)) is not None},
-        templates_sha256=_sha256(("*.j2", "*.css")),
+        libraries=libraries(),
+        templates_sha256=_sha256(("*.j2", "*.css", "*.js")),
         fonts_sha256=_sha256(("*.ttf", "*.woff2")),
     )
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _sha256(patterns: Sequence[str]) -> str:

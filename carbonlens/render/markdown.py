@@ -20,7 +20,16 @@ from carbonlens.reporting.document import (
     Tiles,
 )
 
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~@])")
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_NAMED: Final = re.compile(r"(@|\\#(?=\d))")
+_NOTHING: Final = "&#8203;"
+"""A space without width, between ``@`` and a name, ``#`` and a number.
+
+GitHub looks for mentions and issues in the text that Markdown has become, where ``&#64;`` is ``@``
+again and a backslash is gone. This is what Renovate does
+(https://github.com/renovatebot/renovate/pull/1084) and Dependabot, for which marking names as code
+was not enough: answers by mail are plain text (https://github.com/dependabot/dependabot-core/pull/3157).
+"""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 _SCHEME: Final = re.compile(r"\b(https?|ftp|mailto)(:)|\b(www)(\.)", re.IGNORECASE)
 
@@ -47,7 +56,8 @@ def escaped(text: str) -> str:
         text: Any text.
     """
     one_line = _CONTROL.sub(" ", text)
-    safe = _SPECIAL.sub(lambda m: f"\\{m[1]}" if m[1] != "@" else "&#64;", one_line.replace("&", "&amp;"))
+    safe = _SPECIAL.sub(r"\\\1", one_line.replace("&", "&amp;"))
+    safe = _NAMED.sub(rf"\1{_NOTHING}", safe)
     # An address would be linked by itself.
     return _SCHEME.sub(lambda m: f"{m[1] or m[3]}{'&#58;' if m[2] else '&#46;'}", safe)
 

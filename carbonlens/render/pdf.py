@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 from carbonlens.domain.units import US_PER_S
 from carbonlens.render.attachments import Enclosed, as_pdf_attachments
 from carbonlens.render.charts import draw
-from carbonlens.render.environment import need
-from carbonlens.render.html import SECTIONS, compose
+from carbonlens.render.environment import need, template_environment
+from carbonlens.render.html import SECTIONS, compose, shipped_styles
+from carbonlens.render.look import Look
+from carbonlens.render.stages import stage
 from carbonlens.reporting.content import ReportView
 
 if TYPE_CHECKING:
     from pydyf import PDF, Dictionary  # type: ignore[import-untyped]  # it ships no types
-    from weasyprint import Document
+    from weasyprint import CSS, HTML, Document
+    from weasyprint.text.fonts import FontConfiguration
     from weasyprint.urls import URLFetcher
 
 _UA_1 = b"""<rdf:Description rdf:about="" xmlns:pdfuaid="http://www.aiim.org/pdfua/ns/id/" pdfuaid:part="1"/>
@@ -50,6 +54,7 @@ def render_pdf(
     *,
     enclosed: tuple[Enclosed, ...] = (),
     made_us: int | None = None,
+    look: Look | None = None,
 ) -> bytes:
     """Return the report as PDF (PDF/A-3a and PDF/UA-1); the business case on exactly one page.
 
@@ -58,18 +63,55 @@ def render_pdf(
         sections: Which sections, of ``business-case`` and ``engineering``.
         enclosed: Files to embed.
         made_us: What the report is dated with, in UTC microseconds; undated when ``None``.
+        look: A user's own templates, colours, fonts and logo.
 
     Raises:
         MissingExtraError: If the ``report`` extra is not installed.
+        ConfigError: If a template of the user's cannot be rendered.
         VerificationError: If a printed number is not that of its figure.
     """
     chosen = tuple(s for s in SECTIONS if s in sections)
+    stage("drawing charts")
     charts = draw(view, sections=chosen, narrow=False)
     for density in _DENSITIES:
-        page = compose(view, chosen, medium="paper", charts=charts, density=density)
-        document = need("weasyprint").HTML(string=page, url_fetcher=_fetcher()).render()
+        stage("laying out pages")
+        page = compose(view, chosen, medium="paper", charts=charts, density=density, look=look)
+        document = paper(page)
         if "business-case" not in chosen or _first_page_holds_business_case(document):
             break
+    stage("writing the PDF")
+    return written(document, page, enclosed, made_us)
+
+
+def paper(page: str) -> Document:
+    """Return a page laid out on paper; it reads what stands in itself, and nothing else.
+
+    The shipped style sheets and fonts in it are read once a process.
+
+    Args:
+        page: Finished HTML.
+
+    Raises:
+        MissingExtraError: If WeasyPrint is not installed.
+    """
+    styles = shipped_styles("paper")
+    before, _, after = page.partition(styles)
+    # A page with fonts of its own keeps them to itself.
+    if not after or "@font-face" in before + after:
+        return _html(page).render()
+    read, fonts = _styles(styles)
+    return _html(before + after).render(stylesheets=[read], font_config=fonts)
+
+
+def written(document: Document, page: str, enclosed: tuple[Enclosed, ...], made_us: int | None) -> bytes:
+    """Return a laid-out page as tagged PDF, the same bytes every time.
+
+    Args:
+        document: As WeasyPrint laid it out.
+        page: The HTML that it was made from.
+        enclosed: Files to embed.
+        made_us: What the report is dated with, in UTC microseconds; undated when ``None``.
+    """
     _mark_as_ua(document)
     document.metadata.attachments = as_pdf_attachments(enclosed, made_us)
     document.metadata.created = document.metadata.modified = _moment(made_us)
@@ -80,6 +122,25 @@ def render_pdf(
         finisher=_with_scopes, pdf_variant="pdf/a-3a", pdf_identifier=identifier.digest()[:16]
     )
     return content
+
+
+def warm_up() -> None:
+    """Load what lays out and reads the shipped styles and fonts."""
+    template_environment().get_template("report.html.j2")
+    read, fonts = _styles(shipped_styles("paper"))
+    _html("<p>0").render(stylesheets=[read], font_config=fonts).write_pdf()
+
+
+def _html(page: str) -> HTML:
+    html: HTML = need("weasyprint").HTML(string=page, url_fetcher=_fetcher())
+    return html
+
+
+@cache
+def _styles(styles: str) -> tuple[CSS, FontConfiguration]:
+    fonts = need("weasyprint.text.fonts").FontConfiguration()
+    atexit.register(_styles.cache_clear)  # fonts are given back with functions that are gone later
+    return need("weasyprint").CSS(string=styles, font_config=fonts, url_fetcher=_fetcher()), fonts
 
 
 def _with_scopes(_: Document, pdf: PDF) -> None:

@@ -185,7 +185,7 @@ def _columns(table: Table, figures: Mapping[str, PrintedFigure]) -> Iterator[_Co
 
 
 def _typed(name: str, cells: list[tuple[Phrase, ...]], estimates: list[Estimate | None]) -> Iterator[_Column]:
-    """Yield value, low and high of a column, and its unit beside it where the rows differ."""
+    """Yield value, low and high of a column, and state and unit beside it where the rows differ."""
     units = {e.unit for e in estimates if e is not None}
     unit = next(iter(units)) if len(units) == 1 else None
     said = f" ({unit})" if unit not in (None, "1", "") else ""
@@ -203,8 +203,17 @@ def _typed(name: str, cells: list[tuple[Phrase, ...]], estimates: list[Estimate 
         bounds = tuple(None if e is None else _number(getattr(e, end)) for e in estimates)
         if any(b is not None for b in bounds):
             yield _Column(head=f"{name}, {end}{said}", cells=bounds, form=form)
+    if any(e is not None and e.state != "known" for e in estimates):
+        # A lower bound is a number like any other in its cell: only here is it told from a value.
+        yield _Column(head=f"{name}, state", cells=tuple("" if e is None else _state(e) for e in estimates))
     if len(units) > 1:
         yield _Column(head=f"{name}, unit", cells=tuple("" if e is None else e.unit for e in estimates))
+
+
+def _state(estimate: Estimate) -> str:
+    """Return the state in words; a quantity of which a part is unknown is at least what is known of it."""
+    is_bound = estimate.state == "unbounded" and not estimate.signed
+    return "at least" if is_bound else estimate.state.replace("_", " ")
 
 
 def _only(cell: tuple[Phrase, ...], figures: Mapping[str, PrintedFigure]) -> Estimate | None:

@@ -35,6 +35,7 @@ def attribution_table(facts: Facts) -> Table | None:
             head=phrase("Total"),
             cells=tuple((e.full,) for e in whole),
             mark="good",
+            total=True,
         )
     )
     return Table(

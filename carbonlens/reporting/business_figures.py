@@ -18,7 +18,7 @@ from carbonlens.domain.business_result import (
 )
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.figure import Figure
-from carbonlens.reporting.business_words import share_above_zero
+from carbonlens.reporting.business_words import bar_ends, share_above_zero
 from carbonlens.reporting.figures import exact
 from carbonlens.reporting.names import slugs
 
@@ -237,7 +237,7 @@ def _rest(result: BusinessResult) -> Iterator[Figure]:
     yield from _drawn(result)
     names = bar_ids(result)
     for bar in result.tornado:
-        yield from _bar(bar, names[bar.key].removeprefix(f"{AT}."), currency)
+        yield from _bar(bar, names[bar.key].removeprefix(f"{AT}."), result)
     yield from _devices(result)
 
 
@@ -255,9 +255,10 @@ def _drawn(result: BusinessResult) -> Iterator[Figure]:
     yield _figure("monte_carlo.positive", share, "share of draws with an NPV above 0", formula, inputs)
 
 
-def _bar(bar: TornadoBar, name: str, currency: str) -> Iterator[Figure]:
-    expected = (f"{AT}.npv.expected",)
-    for end, value, at in (("low", bar.npv_low, bar.at_low), ("high", bar.npv_high, bar.at_high)):
+def _bar(bar: TornadoBar, name: str, result: BusinessResult) -> Iterator[Figure]:
+    expected, currency = (f"{AT}.npv.expected",), result.business.currency
+    low, high = bar_ends(result, bar)
+    for end, value, at in (("low", bar.npv_low, low), ("high", bar.npv_high, high)):
         label = f"NPV with {bar.label} at {at}"
         yield _figure(f"{name}.{end}", exact(value, currency), label, "all others as expected", expected)
     label = f"how far NPV moves with {bar.label}"

@@ -314,7 +314,7 @@ class _Writer:
         unit = f"{self._scale.unit} {self._scale.suffix}".strip()
         return Tornado(
             title=phrase("What NPV hangs on: one input at a time, the others as expected"),
-            alt=f"NPV moves most with {result.tornado[0].label}.",
+            alt=f"Tornado of net present value. It moves most with {rows[0].name}: {rows[0].text}.",
             rows=tuple(rows),
             middle=middle * self._scale.factor,
             factor=self._scale.factor,

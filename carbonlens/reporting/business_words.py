@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from carbonlens.domain.business import MONTHS_PER_YEAR
+from carbonlens.domain.business import MONTHS_PER_YEAR, ScenarioName, Trajectory
 from carbonlens.domain.business_result import (
     BusinessResult,
     InternalRates,
@@ -19,6 +19,10 @@ from carbonlens.reporting import format as fmt
 from carbonlens.reporting.figures import exact
 
 _IN_MONTHS: Final = 2.0
+
+_ENDS: Final[tuple[ScenarioName, ScenarioName]] = ("low", "high")
+_MOVED: Final = {"electricity": "electricity_price", "machine": "machine_price"}
+_ONE_OFF: Final = "one_off_"
 
 SIGMAS: Final = "σ"
 """In the ends of an error of the measurement, which need no words beside its name."""
@@ -74,10 +78,24 @@ def payback_words(value: float | None, one: ScenarioResult) -> str:
 
 
 def bar_ends(result: BusinessResult, bar: TornadoBar) -> tuple[str, str]:
-    """Return the ends of the input of a bar, in words."""
-    volume = result.business.volume
-    if bar.key == "volume" and "low" in volume and "high" in volume:
-        counts = (fmt.count(exact(volume[n].units_per_month)).text for n in ("low", "high"))
-        low, high = counts
-        return low, high
-    return bar.at_low, bar.at_high
+    """Return the ends of the input of a bar, in words and as all numbers are printed."""
+    low, high = _ends(result, bar)
+    return (low, high) if low and high else (bar.at_low, bar.at_high)
+
+
+def _ends(result: BusinessResult, bar: TornadoBar) -> list[str]:
+    business = result.business
+    if bar.key == "volume":
+        held = [business.volume.get(n) for n in _ENDS]
+        return [fmt.count(exact(s.units_per_month)).text if s is not None else "" for s in held]
+    if bar.key == "rate":
+        return [fmt.percent(exact(r)).text for r in (business.discount_low, business.discount_high)]
+    if bar.key in _MOVED:
+        moved: Trajectory = getattr(business, _MOVED[bar.key])
+        return [fmt.percent(exact(c), plus=True).text for c in (moved.low, moved.high)]
+    if bar.key.startswith(_ONE_OFF):
+        one = result.one_offs[int(bar.key.removeprefix(_ONE_OFF)) - 1]
+        # The currency stands beside them, in the NPV.
+        whole = fmt.Scale(business.currency, 1.0)
+        return [fmt.money(exact(a, business.currency), whole).number for a in (one.low, one.high)]
+    return ["", ""]

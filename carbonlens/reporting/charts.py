@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from carbonlens.reporting.chart_theme import LIGHT
 from carbonlens.reporting.content import Bar, Drift, Forest, Trace, Waterfall
+from carbonlens.reporting.format import fixed
 from carbonlens.reporting.names import clip
 
 Spec = dict[str, Any]
 
 FONT: Final = "Carbonlens Inter"
-BLUE: Final = "#0072B2"
-GREEN: Final = "#009E73"
-VERMILION: Final = "#D55E00"
-GREY: Final = "#767676"
-INK: Final = "#1A1A1A"
-RULE: Final = "#D0D0D0"
+BLUE: Final = LIGHT["blue"]
+GREEN: Final = LIGHT["green"]
+VERMILION: Final = LIGHT["vermilion"]
+GREY: Final = LIGHT["grey"]
+INK: Final = LIGHT["ink"]
+RULE: Final = LIGHT["rule"]
+BAND: Final = LIGHT["band"]
+PAPER: Final = LIGHT["paper"]
 
 WIDE: Final = 700
 """Width of a chart over the whole text, in pixels."""
@@ -58,6 +62,19 @@ def theme(spec: Spec, width: int) -> Spec:
     }  # fmt: skip
 
 
+def tipped(mark: Spec, encoding: Spec, field: str = "tip") -> Spec:
+    """Return mark and encoding that tell a pointer what it points at.
+
+    The converter writes the words as a label of each mark, the renderer makes tool tips of them.
+
+    Args:
+        mark: Of Vega-Lite.
+        encoding: Of Vega-Lite.
+        field: Where the data rows hold the words.
+    """
+    return {"mark": {**mark, "aria": True}, "encoding": {**encoding, "description": {"field": field}}}
+
+
 def row_axis(names: list[str]) -> tuple[list[str], Spec]:
     """Return the row keys and the axis; names may repeat, so that rows are told apart by number."""
     keys = [f"{number:02d}" for number in range(len(names))]
@@ -72,7 +89,7 @@ def names_layer(names: list[str], keys: list[str], y: Spec, wide: bool) -> Spec:
     mark: Spec = {"type": "text", "baseline": "middle", "limit": 190 if wide else NARROW}
     mark |= {"align": "right", "dx": -8} if wide else {"align": "left", "dy": -15}
     # On a narrow chart lines pass behind the names: a halo keeps them readable.
-    halo: list[Spec] = [] if wide else [{"mark": {**mark, "stroke": "#FFFFFF", "strokeWidth": 4}}]
+    halo: list[Spec] = [] if wide else [{"mark": {**mark, "stroke": PAPER, "strokeWidth": 4}}]
     return {
         "data": {"values": data},
         "layer": [*halo, {"mark": mark}],
@@ -118,7 +135,7 @@ def _bar_row(key: str, bar: Bar) -> Spec:
     reach = [e for e in (bar.start, bar.end, bar.high) if e is not None]
     return {
         "row": key, "kind": bar.kind, "start": bar.start, "end": bar.end, "low": bar.low, "high": bar.high,
-        "label": bar.text, "reach": max(reach, default=0.0), "figure": bar.figure_id,
+        "label": bar.text, "reach": max(reach, default=0.0), "figure": bar.figure_id, "tip": bar.tip,
     }  # fmt: skip
 
 
@@ -130,12 +147,9 @@ def _bars(values: list[Spec], x: Spec, y: Spec, *, filled: bool) -> Spec:
     }  # fmt: skip
     mark: Spec = {"type": "bar", "height": 14, "cornerRadius": 0}
     if not filled:
-        mark |= {"fill": "#FFFFFF", "fillOpacity": 0, "strokeWidth": 1.6, "strokeDash": [4, 2]}
-    return {
-        "data": {"values": values},
-        "mark": mark,
-        "encoding": {"x": x, "x2": {"field": "end"}, "y": y, ("color" if filled else "stroke"): colour},
-    }
+        mark |= {"fill": PAPER, "fillOpacity": 0, "strokeWidth": 1.6, "strokeDash": [4, 2]}
+    encoding = {"x": x, "x2": {"field": "end"}, "y": y, ("color" if filled else "stroke"): colour}
+    return {"data": {"values": values}, **tipped(mark, encoding)}
 
 
 def _connectors(values: list[Spec], x: Spec, y: Spec, keys: list[str]) -> Spec:
@@ -194,7 +208,7 @@ def forest_spec(chart: Forest, *, wide: bool = True) -> Spec:
     values = [
         {
             "row": key, "change": m.change, "low": m.low, "high": m.high, "verdict": m.verdict,
-            "label": m.label, "figure": m.figure_id,
+            "label": m.label, "figure": m.figure_id, "tip": f"{m.name}: {m.text}, {m.verdict}",
         }
         for key, m in zip(keys, chart.means, strict=True)
     ]  # fmt: skip
@@ -213,7 +227,7 @@ def _no_change(margin: float, x: Spec) -> list[Spec]:
     return [
         {
             "data": {"values": [{"low": -margin, "high": margin}]},
-            "mark": {"type": "rect", "color": "#E4E4E4"},
+            "mark": {"type": "rect", "color": BAND},
             "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
         },
         {
@@ -233,8 +247,9 @@ def _changes(values: list[Spec], x: Spec, y: Spec, width: int) -> list[Spec]:
     return [
         {
             "data": {"values": values},
-            "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
-            "encoding": {"x": x, "y": y, "color": colour},
+            **tipped(
+                {"type": "point", "filled": True, "size": 45, "opacity": 1}, {"x": x, "y": y, "color": colour}
+            ),
         },
         {
             "data": {"values": values},
@@ -263,6 +278,11 @@ def drift_spec(chart: Drift, *, wide: bool = True) -> Spec:
     return themed
 
 
+def _percent_off(value: float) -> str:
+    """Return a deviation as a tool tip says it."""
+    return f"{'+' if value > 0 else ''}{fixed(value, 1)} % off the median"
+
+
 def _panel_columns(panels: int, *, wide: bool) -> int:
     if not wide:
         return min(panels, 2)
@@ -270,7 +290,10 @@ def _panel_columns(panels: int, *, wide: bool) -> int:
 
 
 def _panel(trace: Trace, *, width: int, reach: float, first: bool) -> Spec:
-    values = [{"round": i, "off": v} for i, v in enumerate(trace.values, start=1)]
+    values = [
+        {"round": i, "off": v, "tip": f"{trace.name}, round {i}: {_percent_off(v)}"}
+        for i, v in enumerate(trace.values, start=1)
+    ]
     encoding: Spec = {
         "x": {
             "field": "round", "type": "quantitative", "scale": {"nice": False, "zero": False},
@@ -278,7 +301,10 @@ def _panel(trace: Trace, *, width: int, reach: float, first: bool) -> Spec:
         },
         "y": {
             "field": "off", "type": "quantitative", "scale": {"domain": [-reach, reach]},
-            "axis": {"title": None, "grid": True, "tickCount": 3, "labels": first, "format": "+.2~r"},
+            "axis": {
+                "title": None, "grid": True, "tickCount": 3, "labels": first,
+                "labelExpr": "datum.value ? format(datum.value, '+.2~r') : '0'",
+            },
         },
     }  # fmt: skip
     return {
@@ -291,6 +317,6 @@ def _panel(trace: Trace, *, width: int, reach: float, first: bool) -> Spec:
         },
         "layer": [
             {"mark": {"type": "line", "color": BLUE, "strokeWidth": 1.2}, "encoding": encoding},
-            {"mark": {"type": "point", "filled": True, "size": 18, "color": BLUE}, "encoding": encoding},
+            tipped({"type": "point", "filled": True, "size": 18, "color": BLUE}, encoding),
         ],
     }  # fmt: skip

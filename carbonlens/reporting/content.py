@@ -95,11 +95,12 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A table row: its head and its cells."""
+    """A table row: its head and its cells; a ``total`` stays in its place when rows are sorted."""
 
     head: Phrase
     cells: tuple[tuple[Phrase, ...], ...]
     mark: Mark = ""
+    total: bool = False
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,6 +137,7 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
         low, high: Interval of the end; ``None`` without one.
         figure_id: Figure printed beside the bar; ``None`` for a failed step.
         text: What is printed beside the bar.
+        interval: The figure's interval as printed.
     """
 
     name: str
@@ -146,6 +148,23 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None
     figure_id: str | None
     text: str
+    interval: str = ""
+
+    @property
+    def tip(self) -> str:
+        """What a pointer at the bar is told."""
+        return f"{self.name}: {self.text} {self.interval}".rstrip()
+
+
+class Spot(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure as a chart draws it: its value times ``factor``, in the axis's unit."""
+
+    value: float
+    figure_id: str
+    text: str
+    factor: float = 1.0
+    low: float | None = None
+    high: float | None = None
 
 
 class Mean(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,6 +183,73 @@ class Mean(msgspec.Struct, frozen=True, kw_only=True):
         """What is printed beside the mark: the verdict's sign and the figure."""
         glyph = {"better": "▼", "worse": "▲", "same": "=", "inconclusive": "?"}[self.verdict]
         return f"{glyph} {self.text}"
+
+
+class ParetoMark(msgspec.Struct, frozen=True, kw_only=True):
+    """One arm by two measures; ``beaten_by`` names the arm that is better in all.
+
+    One that is not ``is_named`` has no name beside its mark, as there are too many.
+    """
+
+    name: str
+    x: Spot
+    y: Spot
+    on_front: bool
+    beaten_by: str = ""
+    is_named: bool = True
+
+    @property
+    def suffix(self) -> str:
+        """What stands after the name beside the mark."""
+        return "" if self.on_front else " (beaten)"
+
+    @property
+    def tip(self) -> str:
+        """What a pointer at the mark is told."""
+        beaten = f", beaten by {self.beaten_by}" if self.beaten_by else ""
+        return f"{self.name}: {self.x.text}, {self.y.text}{beaten}"
+
+
+class Pareto(msgspec.Struct, frozen=True, kw_only=True):
+    """Arms by energy and by another measure; shape and label tell which no other beats.
+
+    ``name`` is that of the chart, unique in the report.
+    """
+
+    name: str
+    title: Phrase
+    alt: str
+    marks: tuple[ParetoMark, ...]
+    x_axis: str
+    y_axis: str
+    note: Phrase = ()
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """How the latencies of one arm's calls are spread.
+
+    Attributes:
+        bins: From and to in milliseconds, and the share of the calls in between.
+        marks: P50, P95 and P99, as far as they are known, each with its name.
+    """
+
+    name: str
+    bins: tuple[tuple[float, float, float], ...]
+    marks: tuple[tuple[str, Spot], ...]
+
+    @property
+    def label(self) -> str:
+        """What is printed beside the row."""
+        return " · ".join(f"{name} {spot.text}" for name, spot in self.marks)
+
+
+class Latencies(msgspec.Struct, frozen=True, kw_only=True):
+    """Latencies of all calls by arm, out of the merged sketches of their rounds."""
+
+    title: Phrase
+    alt: str
+    spreads: tuple[Spread, ...]
+    axis: str
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
@@ -272,7 +358,7 @@ class BusinessCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Engineering(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables an engineer checks."""
+    """The tables an engineer checks; ``left_out`` says which charts are not there, and why."""
 
     title: Phrase
     lead: Phrase
@@ -288,6 +374,9 @@ class Engineering(msgspec.Struct, frozen=True, kw_only=True):
     findings: Table | None
     assumptions: Table
     environment: tuple[tuple[Phrase, Phrase], ...]
+    pareto: tuple[Pareto, ...] = ()
+    latencies: Latencies | None = None
+    left_out: tuple[Phrase, ...] = ()
 
 
 class ReportView(msgspec.Struct, frozen=True, kw_only=True):

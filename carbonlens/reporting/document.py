@@ -155,9 +155,12 @@ def _engineering(page: Engineering, *, with_assumptions: bool) -> Iterator[Block
     if page.attribution is not None:
         yield TableBlock(name="Attribution", table=page.attribution)
     yield TableBlock(name="Effects", table=page.effects)
-    for kind, chart in (("forest", page.forest), ("drift", page.drift)):
+    charts = (("forest", page.forest), ("drift", page.drift), ("latencies", page.latencies))
+    for kind, chart in (*charts, *((p.name, p) for p in page.pareto)):
         if chart is not None:
             yield Picture(name=kind, title=chart.title, alt=chart.alt)
+    for words in page.left_out:
+        yield Paragraph(text=words)
     yield TableBlock(name="Effort", table=page.effort)
     if page.break_even is not None:
         yield TableBlock(name="Break-even", table=page.break_even)

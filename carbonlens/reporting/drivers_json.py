@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from carbonlens.compare.drivers_figures import words
 from carbonlens.domain.drivers import Bridge, Change, Drivers, Effect, Part
+from carbonlens.reporting.statement_json import figure_json
 
 SCHEMA: Final = "carbonlens/drivers/1"
 
@@ -22,16 +23,7 @@ def drivers_json(drivers: Drivers) -> dict[str, Any]:
         "against": drivers.against,
         "by": drivers.by,
         "bridges": [_bridge(b, f"{drivers.prefix}.{b.key}") for b in drivers.bridges],
-        "figures": [
-            {
-                "id": f.figure_id,
-                "label": f.label,
-                "estimate": f.estimate.as_json(),
-                "formula": f.formula,
-                "inputs": f.inputs,
-            }
-            for f in drivers.figures
-        ],
+        "figures": [figure_json(f) for f in drivers.figures],
         "findings": drivers.findings,
     }
 

@@ -9,6 +9,7 @@ import msgspec
 from carbonlens.compare.drivers_savings_figures import prefix_of
 from carbonlens.domain.drivers_savings import Register, SavingFound
 from carbonlens.domain.estimate import Estimate
+from carbonlens.reporting.statement_json import figure_json
 
 SCHEMA: Final = "carbonlens/initiatives/1"
 
@@ -67,16 +68,7 @@ def register_json(register: Register) -> dict[str, Any]:
         "period": register.period,
         "by": register.by,
         "initiatives": [_found(one, register.by) for one in register.found],
-        "figures": [
-            {
-                "id": f.figure_id,
-                "label": f.label,
-                "estimate": f.estimate.as_json(),
-                "formula": f.formula,
-                "inputs": f.inputs,
-            }
-            for f in register.figures
-        ],
+        "figures": [figure_json(f) for f in register.figures],
         "findings": register.findings,
     }
 

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from carbonlens.domain.comparison import Amounts, BreakEven
 from carbonlens.domain.finding import Finding
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting.assumptions import assumption_table
 from carbonlens.reporting.attribution import attribution_table
-from carbonlens.reporting.content import Column, Engineering, Phrase, Row, Table, phrase, quoted
+from carbonlens.reporting.content import (
+    Column,
+    Drift,
+    Engineering,
+    Forest,
+    Latencies,
+    Pareto,
+    Phrase,
+    Row,
+    Table,
+    phrase,
+    quoted,
+)
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.message import evidence, headline
 from carbonlens.reporting.names import clip, in_words, join_words
 from carbonlens.reporting.plots import drift, forest
 from carbonlens.reporting.step_tables import effect_table, head, measured_table, used_table
+from carbonlens.reporting.trade_offs import latencies, paretos
 
 _MOST_FINDINGS = 30
 _MESSAGE_WIDTH = 260
@@ -38,6 +53,7 @@ def build_engineering(facts: Facts) -> Engineering:
     Args:
         facts: The comparison with its names and scales.
     """
+    interval_plot, rounds, fronts, spreads = forest(facts), drift(facts), paretos(facts), latencies(facts)
     return Engineering(
         title=headline(facts),
         lead=_lead(facts),
@@ -45,8 +61,11 @@ def build_engineering(facts: Facts) -> Engineering:
         used=used_table(facts),
         attribution=attribution_table(facts),
         effects=effect_table(facts),
-        forest=forest(facts),
-        drift=drift(facts),
+        forest=interval_plot,
+        drift=rounds,
+        pareto=fronts,
+        latencies=spreads,
+        left_out=_left_out(interval_plot, rounds, fronts, spreads),
         effort=_effort_table(facts),
         break_even=_break_even_table(facts),
         failures=_failures(facts),
@@ -57,6 +76,19 @@ def build_engineering(facts: Facts) -> Engineering:
             for name, value in facts.comparison.environment[:30]
         ),
     )
+
+
+def _left_out(
+    interval_plot: Forest | None, rounds: Drift | None, fronts: tuple[Pareto, ...], spreads: Latencies | None
+) -> tuple[Phrase, ...]:
+    """Say which charts are not there, and what they would need."""
+    needs = (
+        (interval_plot, "No interval plot: no step has a change with an interval."),
+        (rounds, "No drift plot: no step has two rounds or more."),
+        (fronts, "No Pareto chart: that takes two steps with energy and latency or quality for each."),
+        (spreads, "No latency distribution: the runs keep no latencies of single calls."),
+    )
+    return tuple(phrase(words) for chart, words in needs if not chart)
 
 
 def _lead(facts: Facts) -> Phrase:
@@ -87,7 +119,10 @@ def _effort_table(facts: Facts) -> Table:
         ("Steps not accepted", "effort.rejected", c.rejected_effort, "of the work on steps not accepted"),
         ("Making the baseline", "effort.baseline", c.baseline_effort, "of making the baseline"),
     )
-    rows.extend(_effort_row(facts, phrase(words), prefix, a, what) for words, prefix, a, what in sums)
+    rows.extend(
+        msgspec.structs.replace(_effort_row(facts, phrase(words), prefix, a, what), total=True)
+        for words, prefix, a, what in sums
+    )
     return Table(
         caption=phrase("Work that made the steps: training, fine-tuning, calibration"),
         head="Work",

@@ -354,14 +354,18 @@ class Facts:
 
     def quality(self, step: str, name: str, estimate: Estimate) -> Entry:
         """Enter a quality figure of one arm."""
-        arms = (self.comparison.baseline_metrics, *(s.metrics for s in self.comparison.steps))
-        values = [m.quality[name].value for m in arms if m is not None and name in m.quality]
         return self.book.enter(
             f"step.{self.slug(step)}.quality.{self.metric_slug(name)}",
             f"{clip(name, 24)} of {self.name(step)}",
             estimate,
-            fmt.percent(estimate) if is_fraction(name, values) else fmt.plain(estimate),
+            fmt.percent(estimate) if self.is_share(name) else fmt.plain(estimate),
         )
+
+    def is_share(self, quality: str) -> bool:
+        """Return whether a quality is printed in percent."""
+        arms = (self.comparison.baseline_metrics, *(s.metrics for s in self.comparison.steps))
+        values = [m.quality[quality].value for m in arms if m is not None and quality in m.quality]
+        return is_fraction(quality, values)
 
     def gate(self, step: str, number: int, gate: GateResult) -> tuple[Entry, Entry]:
         """Enter what a gate observed and its limit."""

@@ -20,7 +20,7 @@ from carbonlens.domain.units import J_PER_KWH, S_PER_HOUR
 UNKNOWN: Final = "unknown"
 NOT_APPLICABLE: Final = "not applicable"
 NO_BOUND: Final = "no bound"
-_MINUS: Final = "−"
+MINUS: Final = "−"
 GROUP: Final = "\u202f"
 """Groups digits on paper; a terminal has no such narrow space (``cli.output.clean``)."""
 _SPACE: Final = "\u00a0"
@@ -185,7 +185,7 @@ def fixed(x: float, places: int) -> str:
         rounded = round(x, -_exponent(x))
         places = max(places, -_exponent(x))
     body = f"{abs(rounded):,.{max(places, 0)}f}".replace(",", GROUP)
-    return (_MINUS if rounded < 0 else "") + body
+    return (MINUS if rounded < 0 else "") + body
 
 
 def _interval(low: float | None, high: float | None, places: int, no_bound: str) -> str:
@@ -283,6 +283,9 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
         return self.rule(estimate.value * scale.factor, low, high)
 
 
+_MOST_GRAINS: Final = 2.0**53
+
+
 def apportion(parts: Sequence[float], places: int, total: float | None = None) -> tuple[float, ...]:
     """Return the parts rounded so that they add up to their rounded sum.
 
@@ -297,6 +300,8 @@ def apportion(parts: Sequence[float], places: int, total: float | None = None) -
     if not parts:
         return ()
     grain = 10.0**-places
+    if max(map(abs, parts)) >= _MOST_GRAINS * grain:
+        return tuple(parts)  # no double has as many digits: there is nothing to round
     floors = [math.floor(p / grain) for p in parts]
     whole = math.fsum(parts) if total is None else total
     each, missing = divmod(round(whole / grain) - sum(floors), len(parts))

@@ -18,6 +18,7 @@ from carbonlens.reporting.content import Phrase, PrintedFigure, ReportView, Tabl
 from carbonlens.reporting.document import (
     Block,
     Bullets,
+    Document,
     Heading,
     Paragraph,
     Picture,
@@ -44,17 +45,28 @@ def report_json(
         comparison: What it is about, in the shape of ``compare --json``; left out when ``None``.
         evidence: What it was computed from, for ``verify``; left out when ``None``.
     """
-    doc = document(view, sections)
     return {
         "schema": SCHEMA,
+        **document_json(document(view, sections), view.figures),
+        "comparison": None if comparison is None else comparison_json(comparison),
+        "evidence_sha256": None if evidence is None else sha256(evidence),
+        "evidence": None if evidence is None else msgspec.to_builtins(evidence, str_keys=True),
+    }
+
+
+def document_json(doc: Document, figures: Mapping[str, PrintedFigure]) -> dict[str, Any]:
+    """Return the words, tables and figures of a report.
+
+    Args:
+        doc: The report in blocks.
+        figures: Every printed figure by its id.
+    """
+    return {
         "title": doc.title,
         "subject": plain_text(doc.subject),
         "example": doc.example,
         "sections": [{"name": s.name, "blocks": [_block(b) for b in s.blocks]} for s in doc.sections],
-        "figures": figures_json(view.figures),
-        "comparison": None if comparison is None else comparison_json(comparison),
-        "evidence_sha256": None if evidence is None else sha256(evidence),
-        "evidence": None if evidence is None else msgspec.to_builtins(evidence, str_keys=True),
+        "figures": figures_json(figures),
     }
 
 

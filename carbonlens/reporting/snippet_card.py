@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from datetime import UTC, datetime
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Final
 
 import msgspec
@@ -81,7 +81,7 @@ def _impact(found: Footprint) -> list[str]:
     lines = ["## Environmental impact", ""]
     lines.append(
         f"- **Energy**: {_said(fmt.energy, _joules(found.facility_kwh))} at the building's meter, "
-        f"evidence grade {found.energy_j.grade or 'unknown'}, over {counted(found.runs, 'run')}"
+        f"evidence grade {found.facility_kwh.grade or 'unknown'}, over {counted(found.runs, 'run')}"
     )
     lines.append(f"- **CO₂e, location-based**: {_said(fmt.mass, found.emissions_location_kg)} ({place})")
     lines.append(f"- **CO₂e, market-based**: {_said(fmt.mass, found.emissions_market_kg)}")
@@ -105,13 +105,13 @@ def gpai_form(found: Footprint, terms: CardTerms) -> str:
     """
     whole = found.facility_kwh
     known = whole.state == "known" and whole.value is not None
-    measured = "measured" if found.energy_j.grade in _MEASURED else "estimated"
+    measured = "measured" if whole.grade in _MEASURED else "estimated"
     energy = f"{_two_digits((whole.value or 0.0) / KWH_PER_MWH)} MWh ({measured})" if known else _NO_FIGURE
     at_least = ""
     if not known and whole.value:
-        at_least = (
-            f"; what is known comes to {_two_digits((whole.low or whole.value) / KWH_PER_MWH)} MWh or more"
-        )
+        # Rounded to the nearest it could be more than what is known.
+        bound = _significant((whole.low or whole.value) / KWH_PER_MWH, 2, rounding=ROUND_FLOOR)
+        at_least = f"; what is known comes to {bound} MWh or more"
     inference = _NO_FIGURE
     if terms.macs_per_unit is not None:
         flop = terms.macs_per_unit * FLOP_PER_MAC
@@ -172,7 +172,7 @@ def method_text(found: Footprint) -> str:
 
 
 def _source(found: Footprint) -> str:
-    grade = found.energy_j.grade or "unknown"
+    grade = found.facility_kwh.grade or "unknown"
     low, high = found.emissions_location_kg.low, found.emissions_location_kg.high
     interval = ""
     if low is not None and high is not None:
@@ -224,13 +224,13 @@ def _two_digits(value: float) -> str:
     return _significant(value, 2)
 
 
-def _significant(value: float, digits: int) -> str:
+def _significant(value: float, digits: int, *, rounding: str = ROUND_HALF_EVEN) -> str:
     """Return a number with that many significant digits and no exponent: a form is read by people."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else _NO_FIGURE
     exact = Decimal(repr(value))
     step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-    rounded = (exact / step).quantize(Decimal(1), rounding=ROUND_HALF_EVEN) * step
+    rounded = (exact / step).quantize(Decimal(1), rounding=rounding) * step
     return format(rounded, "f")
 
 

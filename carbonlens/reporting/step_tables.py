@@ -27,6 +27,12 @@ MARKS: dict[str, Mark] = {"accepted": "good", "rejected": "bad", "undetermined":
 _VERDICTS = {"better": "▼ better", "worse": "▲ worse", "same": "= same", "inconclusive": "? inconclusive"}
 _DECISIONS = {"adopt": "✓ adopt", "reject": "✗ reject", "undetermined": "? undetermined"}
 _NOTHING: tuple[Phrase, ...] = (phrase("–"),)
+LATENCIES = {
+    "p50": "median latency",
+    "p95": "95th percentile of latency",
+    "p99": "99th percentile of latency",
+}
+"""Percentiles of the latency, with their words."""
 _BESIDE = {"dynamic_per_unit_j": "Above idle", "power_w": "Power"}
 """Columns beside the energy per unit, where an arm tells them."""
 
@@ -137,13 +143,7 @@ def _measured_row(
         enter(
             "cpu_per_unit", "CPU time per unit", m.cpu_s_per_unit, lambda e: fmt.duration(e, facts.cpu_scale)
         ).cell,
-        enter("latency_p50", "median latency", m.latency_p50_ms, lambda e: fmt.plain(e, "ms")).cell,
-        enter(
-            "latency_p95", "95th percentile of latency", m.latency_p95_ms, lambda e: fmt.plain(e, "ms")
-        ).cell,
-        enter(
-            "latency_p99", "99th percentile of latency", m.latency_p99_ms, lambda e: fmt.plain(e, "ms")
-        ).cell,
+        *(latency(facts, arm.step, m, which).cell for which in LATENCIES),
         enter(
             "throughput", "throughput", m.throughput_per_s, lambda e: fmt.plain(e, f"{facts.units}/s")
         ).cell,
@@ -170,6 +170,13 @@ def _quality_cell(facts: Facts, step: str, metrics: ArmMetrics, name: str) -> tu
 def _memory_cell(enter: _Enter, metrics: ArmMetrics) -> tuple[Phrase, ...]:
     found = metrics.peak_memory_bytes or unknown("B")
     return _texts(enter("peak_memory", "peak memory", found, fmt.size))
+
+
+def latency(facts: Facts, step: str, metrics: ArmMetrics, which: str) -> Entry:
+    """Enter a percentile of an arm's latency; ``which`` is one of ``LATENCIES``."""
+    estimate: Estimate = getattr(metrics, f"latency_{which}_ms")
+    show = _Enter(facts, step)
+    return show(f"latency_{which}", LATENCIES[which], estimate, lambda e: fmt.plain(e, "ms"))
 
 
 class _Enter:
@@ -217,7 +224,7 @@ def used_table(facts: Facts) -> Table:
         cells = (
             energy.cell,
             *(_beside_cell(facts, arm.step, arm.metrics, name) for name in beside),
-            _lines(phrase(arm.metrics.boundary or "not stated", ", ", _grade(arm.metrics.energy_per_unit_j))),
+            _lines(phrase(_boundary(arm.metrics.boundary), ", ", _grade(arm.metrics.energy_per_unit_j))),
             _texts(amounts.energy), _texts(amounts.location), _texts(amounts.market), _texts(amounts.cost),
             _texts(amounts.embodied),
         )  # fmt: skip
@@ -261,6 +268,10 @@ def _beside_cell(facts: Facts, step: str, metrics: ArmMetrics, name: str) -> tup
         found or unknown("J"),
         lambda e: fmt.energy(e, facts.energy_scale),
     ).cell
+
+
+def _boundary(boundary: str | None) -> str:
+    return "not stated" if boundary is None else "IT" if boundary == "it" else boundary
 
 
 def _grade(estimate: Estimate) -> str:

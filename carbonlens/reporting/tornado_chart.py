@@ -13,6 +13,7 @@ from carbonlens.reporting.charts import (
     names_layer,
     row_axis,
     theme,
+    tipped,
 )
 from carbonlens.reporting.content import Tornado
 
@@ -40,7 +41,7 @@ def tornado_spec(chart: Tornado, *, wide: bool = True) -> Spec:
         {
             "row": key, "low": row.low.value, "high": row.high.value, "label": row.text,
             "reach": max(0.0, row.low.value, row.high.value),
-            "figures": [row.low.figure_id, row.high.figure_id],
+            "tip": f"{row.name}: {row.text}", "figures": [row.low.figure_id, row.high.figure_id],
         }
         for key, row in zip(keys, chart.rows, strict=True)
     ]  # fmt: skip
@@ -48,8 +49,7 @@ def tornado_spec(chart: Tornado, *, wide: bool = True) -> Spec:
     layers: list[Spec] = [
         {
             "data": data,
-            "mark": {"type": "bar", "height": 14, "color": BLUE},
-            "encoding": {"x": x, "x2": {"field": "high"}, "y": y},
+            **tipped({"type": "bar", "height": 14, "color": BLUE}, {"x": x, "x2": {"field": "high"}, "y": y}),
         },
         {
             "data": {"values": [{"low": 0.0}]},

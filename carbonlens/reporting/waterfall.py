@@ -145,7 +145,7 @@ def _step_bar(facts: Facts, move: _Move, at: tuple[float, int] | None) -> Bar:
     return Bar(
         name=facts.name(step.step), kind=_kind(move), start=100 * move.start,
         end=100 * (move.start + change.value), low=ends[0], high=ends[1],
-        figure_id=entry.figure_id, text=entry.printed.text + suffix,
+        figure_id=entry.figure_id, text=entry.printed.text + suffix, interval=entry.printed.interval,
     )  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def _rest_bar(facts: Facts, rest: Sequence[_Move], rounded: dict[str, tuple[floa
         name=f"{in_words(len(rest)).capitalize()} more accepted steps", kind="accepted", start=100 * start,
         end=100 * (start + value), low=None if half is None else 100 * (start + value - half),
         high=None if half is None else 100 * (start + value + half),
-        figure_id=entry.figure_id, text=entry.printed.text,
+        figure_id=entry.figure_id, text=entry.printed.text, interval=entry.printed.interval,
     )  # fmt: skip
 
 
@@ -203,6 +203,7 @@ def _final_bar(facts: Facts) -> Bar:
         name=name if facts.has_path else "No step accepted", kind="final",
         start=None if end is None else 0.0, end=end,
         low=whiskers[0], high=whiskers[1], figure_id=entry.figure_id, text=entry.printed.text,
+        interval=entry.printed.interval,
     )  # fmt: skip
 
 

@@ -110,6 +110,12 @@ def count(sketch: LatencySketch) -> int:
     return sketch.zero_count + sum(sketch.counts.values())
 
 
+def buckets(sketch: LatencySketch) -> list[tuple[float, float, int]]:
+    """Return from and to of each bucket in milliseconds and its count, in rising order; zeros are in none."""
+    growth = _growth(sketch.relative_error)
+    return [(growth ** (i - 1), growth**i, n) for i, n in sorted(sketch.counts.items())]
+
+
 def quantile(sketch: LatencySketch, q: float) -> float | None:
     """Return the value of rank ``floor(q (n - 1))``, within the relative error.
 

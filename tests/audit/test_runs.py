@@ -94,3 +94,39 @@ def test_a_factor_that_is_years_older_than_the_run():
 
 def test_factors_of_two_bases():
     assert codes(run(), factors=[factor("2025", "direct"), factor("2024", "life-cycle")]) == ["CL713"]
+
+
+def of_a_place(number: int, zone: str | None, grams: str, kwh: str = "1.000000") -> Run:
+    held = (reading("cpu", int(Decimal(kwh) * 3_600_000)),)
+    kg = Decimal(grams) / 1000
+    return run(f"r{number}", energy=held, zone=zone, emissions_reported_kg=kg, hardware=None)
+
+
+def said_of_places(runs: list[Run]) -> list[str]:
+    return [f.message for f in check_runs(runs) if f.code == "CL720"]
+
+
+def test_one_factor_in_three_countries_is_a_default_and_stays_as_stated():
+    """The mean of carbontracker: 294.21 g/kWh of the EU-28, wherever it ran (its issues 43 and 92)."""
+    runs = [of_a_place(n, zone, "294.21") for n, zone in enumerate(("US", "NL", "TW"))]
+    (message,) = said_of_places(runs)
+    assert message.startswith("294 g/kWh in 3 countries (NL, TW, US)")
+    assert sum(r.emissions_reported_kg for r in runs) == Decimal("0.88263")
+
+
+def test_sources_round_energy_and_emissions():
+    runs = [
+        of_a_place(n, zone, grams, kwh)
+        for n, (zone, grams, kwh) in enumerate(
+            (("US", "294.21", "1"), ("NL", "7.355", "0.025"), ("TW", "883", "3.0"))
+        )
+    ]
+    assert len(said_of_places(runs)) == 1
+
+
+def test_factors_of_their_places_of_parts_of_a_country_and_of_unknown_places_are_no_default():
+    zones = [("US", "369"), ("NL", "268"), ("TW", "502")]
+    assert said_of_places([of_a_place(n, *z) for n, z in enumerate(zones)]) == []
+    parts = [("US-CA", "369"), ("US-NY", "369"), ("US-TX", "369"), ("CA", "369")]
+    assert said_of_places([of_a_place(n, *z) for n, z in enumerate(parts)]) == []
+    assert said_of_places([of_a_place(n, None, "294.21") for n in range(5)]) == []

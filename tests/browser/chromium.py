@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
 import subprocess
 from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+AXE = ROOT / ".venv/share/axe/axe_playwright_python/axe.min.js"
+"""axe-core, as ``scripts/setup.sh`` installs it."""
+
+NEEDED = bool(os.environ.get("CARBONLENS_NEEDS_BROWSER"))
+"""Whether tests without a browser fail rather than be skipped, as in CI."""
 
 BROWSER = next((b for b in ("chromium", "chromium-browser", "google-chrome") if shutil.which(b)), None)
 
@@ -83,6 +91,14 @@ class Browser:
         found = self.page("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
+
+    def picture(self, *, whole: bool = False) -> bytes:
+        """Return the page as PNG: what the window shows, or all of it."""
+        shown: dict[str, object] = {"format": "png", "captureBeyondViewport": whole}
+        if whole:
+            size = self.page("Page.getLayoutMetrics")["cssContentSize"]
+            shown["clip"] = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        return base64.b64decode(self.page("Page.captureScreenshot", **shown)["data"])
 
     def _next(self) -> dict:
         while b"\0" not in self._buffer:

@@ -217,7 +217,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("by", [None, "team", "zone"])
 def test_printed_columns_add_up_and_a_figure_has_one_text(tmp_path, metered, by):
     from carbonlens.app.statement import make_statement
-    from carbonlens.cli.account_columns import TOTAL, columns_of
+    from carbonlens.reporting.statement_columns import TOTAL, columns_of
 
     case.write(tmp_path, with_meter=None if metered is None else Decimal(metered))
     where = {n: tmp_path / n for n in ("ledger", "inventory")}

@@ -5,7 +5,7 @@ import pytest
 from carbonlens.ledger.activity import CHARGES
 from carbonlens.ledger.store import Ledger
 from tests.app import statement_case as case
-from tests.app.test_statement_costs import RATES, bill, charge
+from tests.app.costs_case import RATES, bill, charge
 from tests.cli.commands import Shell
 
 OPTIONS = ("--inventory", "inventory", "--factors", "factors.csv", "--ledger", "ledger")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from carbonlens.cli.drivers_savings import _adjustment
+from carbonlens.errors import UsageError
 from tests.app.quarters_case import FIXTURE
 from tests.cli.commands import Shell
 
@@ -59,3 +61,13 @@ def refusals(shell):
     assert shape["labels"] == {"period": "DRAFT", "against": "DRAFT"}
     register = shell.json("initiatives", "--period", "2026Q3", **WHERE)
     assert register["initiatives"][0]["verdict"] == "verified"
+
+
+@pytest.mark.parametrize("kwh", ["nan", "inf", "1e308", "-1e308", "1e12", "", "x"])
+def test_an_adjustment_is_an_energy_that_a_record_could_hold(kwh):
+    with pytest.raises(UsageError, match="is no adjustment"):
+        _adjustment(f"int8={kwh}:new data")
+
+
+def test_an_adjustment_may_take_away():
+    assert _adjustment("int8=-120.5: new data ").kwh == -120.5

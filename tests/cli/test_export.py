@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
+import msgspec
 import pytest
 import yaml
 
+from carbonlens.ledger.store import Ledger
 from tests.app import sci_case
 from tests.app.test_verify import filled_ledger
 from tests.cli.commands import Shell
@@ -111,6 +115,68 @@ def test_a_statement_of_software_carbon_intensity(tmp_path):
     assert f"**Count of R**: {sci_case.SERVING * sci_case.REQUESTS} " in text
     assert "**Score**: unknown" not in text
     assert text.count("| lab, serving |") >= 4
+
+
+@pytest.mark.parametrize("kind", ["model-card", "ai-act"])
+def test_runs_of_several_studies_are_one_card_only_by_choice(tmp_path, kind):
+    from tests.reporting.test_snippets import run
+
+    ledger = Ledger(tmp_path / ".carbonlens")
+    for name in ("first", "second"):
+        ledger.append(run(name, study=name))
+    shell = Shell(tmp_path)
+    told = shell("export", kind, code=2).stderr
+    assert "several studies (first, second)" in told
+    assert "--study 'first'" in told
+    assert shell("export", kind, "--study", "second").stdout
+    assert shell("export", kind, "--study", "none", code=2).stderr
+
+
+def test_operations_of_inference_are_those_of_runs_that_infer(tmp_path):
+    from tests.reporting.test_snippets import run
+
+    ledger = Ledger(tmp_path / ".carbonlens")
+    ledger.append(run("train", study="s", macs_per_unit=3_000, unit="batch"))
+    shell = Shell(tmp_path)
+    assert "**Computation used for inference**: N/A" in shell("export", "ai-act").stdout
+    serving = msgspec.structs.replace(
+        run("serve", study="s", macs_per_unit=500, unit="token"), role="serving"
+    )
+    ledger.append(serving)
+    assert "1.00e+03 FLOP per token" in shell("export", "ai-act").stdout
+
+
+@pytest.mark.parametrize("case", ["words", "hostile"])
+def test_verify_says_in_80_columns_what_it_did_not_check(carbonlens, case):
+    carbonlens("report", "business-case", "--format", "json", "-o", f"aged-{case}")
+    file = carbonlens.folder / f"aged-{case}" / "business-case.json"
+    shape = json.loads(file.read_text(encoding="utf-8"))
+    made = shape["evidence"]["made_with"]
+    made["carbonlens"] = "0.0.1" if case == "words" else "\x1b]0;owned\x07\x1b[2J" + "9" * 300
+    made["libraries"]["numpy"] = "1" * 200
+    file.write_text(json.dumps(shape), encoding="utf-8")
+    told = carbonlens("verify", file).stdout
+    assert told.startswith("verified in part: ")
+    assert "bytes not compared" in told
+    assert "unchecked  bytes of the file; words of its data" in told
+    if case == "hostile":
+        next(iter(shape["figures"].values()))["printed"] = "\x1b[31m\u202e" + "8" * 500
+        shape["figures"]["\x1b[2J" + "x" * 200] = {}
+        file.write_text(json.dumps(shape), encoding="utf-8")
+        told += carbonlens("verify", file, code=4).stdout
+    assert max(len(line) for line in told.splitlines()) <= 80
+    assert all(c.isprintable() or c == "\n" for c in told)
+
+
+def test_a_file_whose_bytes_alone_were_changed_is_not_called_verified(carbonlens):
+    carbonlens("report", "business-case", "--format", "html", "-o", "touched")
+    file = carbonlens.folder / "touched" / "business-case.html"
+    page = file.read_text(encoding="utf-8")
+    file.write_text(page.replace("Decision asked", "Decision taken"), encoding="utf-8")
+    told = carbonlens("verify", file, code=4).stdout
+    assert told.startswith("NOT verified: ")
+    assert "\nverified" not in told
+    assert "NOT the same bytes" in told
 
 
 @pytest.mark.parametrize(

@@ -128,3 +128,13 @@ def test_a_run_without_a_price_is_said_and_null(shell):
     runs = {r["run_id"]: r["cost"] for r in shell.json("runs")["runs"]}
     assert runs["r1"] is None
     assert runs["r0"] == {"amount": "1.20", "currency": "USD"}
+
+
+def test_a_tag_or_site_that_is_told_too_late_of_a_bill_is_not_passed_over(shell):
+    write(shell, "a.csv", line(), line(ResourceId="i-2"))
+    shell("import", "a.csv", "--tag", "team=a", "--site", "hall")
+    assert codes(shell.json("import", "a.csv", "--tag", "team=a", "--site", "hall")) == ["CL236"]
+    for said in (("--tag", "team=b"), ("--site", "yard")):
+        again = shell.json("import", "a.csv", *said)
+        assert (again["files"][0]["status"], codes(again)) == ("duplicate", ["CL236", "CL293"])
+        assert "2 lines are" in again["files"][0]["findings"][1]["message"]

@@ -76,7 +76,7 @@ def test_times_and_cycles_have_shares_of_their_own():
     ]
     shares = [o["share_of_provider"] for o in profile_view.as_json(told)["longest"]]
     assert shares == [0.75, 0.25, 1.0]
-    assert "3,000 cycles" in "\n".join(profile_view.lines("qnn.csv", told))
+    assert "3000 cycles" in "\n".join(profile_view.lines("qnn.csv", told))
 
 
 @pytest.mark.parametrize("width", [80, 60])

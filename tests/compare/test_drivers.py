@@ -175,8 +175,23 @@ def test_slopes_are_those_of_differences(sign, near):
                 both.append(effects(decompose(*table)))
             wanted = (both[0] - both[1]) / (2 * step)
             split = decompose(before, after)
-            found = np.stack([split.slope(k, j, t) for k in range(COUNT)])
+            found = np.stack([s.copy() for s in split.slopes(j, t, np.ones(3))])
             assert found == pytest.approx(wanted, abs=1e-7 * scale_of(before, after))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["lmdi", "shapley"])
+def test_slopes_of_some_rows_are_those_of_all(sign):
+    rng = np.random.default_rng(11)
+    before, after = rng.uniform(0.2, 4.0, (2, COUNT, 9))
+    before[0] *= sign
+    after[1, 4] = 0.0
+    split, rows, weights = decompose(before, after), np.array([1, 4, 4, 8]), np.array([1.0, -2.0, 0.5, 3.0])
+    for j in range(COUNT):
+        for t in range(2):
+            every = [s.copy() for s in split.slopes(j, t, np.ones(9))]
+            some = [s.copy() for s in split.slopes(j, t, weights, rows)]
+            for k in range(COUNT):
+                assert some[k] == pytest.approx(every[k][rows] * weights, rel=1e-12, abs=1e-15)
 
 
 def test_an_error_that_both_periods_share_cancels_and_another_does_not():
@@ -208,8 +223,8 @@ def test_blocks_of_rows_give_what_all_rows_at_once_do():
     error = FactorError(random, rows, sources, np.full(len(rows), 0.02), wide)
     found = moved(before, after, {(1, 1): error}, group, (4, 2))
     split = decompose(before, after)
-    for k in range(2):
-        slope = split.slope(k, 1, 1)
+    slopes = [s.copy() for s in split.slopes(1, 1, np.ones(count))]
+    for k, slope in enumerate(slopes):
         for g in range(4):
             mine = group == g
             assert found.values[k, g] == pytest.approx(split.effect(k)[mine].sum())

@@ -14,7 +14,9 @@ from carbonlens.compare.drivers_savings import (
     at_rate,
     avoided_kwh,
     daily_k,
+    fractional_savings_uncertainty,
     independent_points,
+    interval_sigma,
     judged,
     model_sigma,
     scatter_of,
@@ -51,6 +53,23 @@ def test_a_non_routine_adjustment_is_added_to_the_baseline():
     found = avoided_kwh([Pair(side(100.0, 50.0), side(100.0, 60.0))], None, 15.0)
     assert found.saving_kwh.value == pytest.approx(5.0)
     assert found.adjusted_kwh.value == pytest.approx(65.0)
+
+
+@pytest.mark.parametrize("days", [2, 3, 6, 46])
+def test_the_interval_of_few_days_is_students(days):
+    """As wide at 95 % as ASHRAE's own formula: with two days 6.5 times what a normal one would be."""
+    scatter = Scatter(days=days, reporting_days=40, classes=1, autocorrelation=0.0, cv=0.05)
+    k = daily_k(3)
+    sigma = interval_sigma(scatter, k)
+    saving = avoided_kwh([Pair(side(100.0, 50.0), side(100.0, 40.0))], sigma, 0.0).saving_kwh
+    wanted = fractional_savings_uncertainty(scatter, 10.0 / 50.0, 0.95, k)
+    assert (saving.high - saving.value) / saving.value == pytest.approx(wanted)
+    assert interval_sigma(scatter, k) > model_sigma(scatter, k)
+
+
+def test_too_few_days_give_no_interval():
+    alone = Scatter(days=1, reporting_days=40, classes=1, autocorrelation=0.0, cv=0.05)
+    assert interval_sigma(alone, 1.0) is None
 
 
 def test_the_gain_of_a_meter_that_both_periods_share_cancels_as_far_as_it_is_shared():

@@ -139,3 +139,5 @@ def test_a_rising_power_saves_less_than_nothing():
     result = case(replace(KIT, before=NPU, after=CPU), savings=(stated(),))
     assert result.embedded.battery_gain.value < 0
     assert result.expected.emissions_location_kg.value < 0
+    assert "CL855" in codes(case(replace(KIT, after=replace(NPU, power_w=80.0))))
+    assert "CL855" not in codes(case())

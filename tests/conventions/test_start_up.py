@@ -7,9 +7,9 @@ import pytest
 
 HEAVY = (
     "torch onnxruntime onnx numpy scipy pandas duckdb narwhals pydantic codecarbon rich weasyprint altair "
-    "vl_convert jinja2 sklearn typer msgspec psutil pynvml"
+    "vl_convert jinja2 sklearn typer click pygments markdown_it msgspec psutil pynvml"
 ).split()
-HEAVY_FOR_HELP = [name for name in HEAVY if name not in {"typer", "rich", "pydantic", "msgspec"}]
+HEAVY_FOR_HELP = [name for name in HEAVY if name not in {"click", "msgspec"}]
 
 
 def loaded(code: str) -> set[str]:
@@ -49,7 +49,7 @@ def test_tracking_loads_only_core():
 
 def test_help_loads_no_heavy_library():
     code = (
-        "from typer.testing import CliRunner\n"
+        "from click.testing import CliRunner\n"
         "from carbonlens.cli.commands import built\n"
         "assert CliRunner().invoke(built(), ['--help']).exit_code == 0"
     )

@@ -1,5 +1,6 @@
 """``business.toml``: what it may say, and every fault at once with its place."""
 
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -245,3 +246,31 @@ def test_a_horizon_beyond_all_bounds_is_told_in_few_words(months):
     message = refused(HEAD.replace("horizon_months = 36", f"horizon_months = {months}"))
     assert "looks at more than 600 months" in message
     assert len(message) < 300
+
+
+DEVICES = """
+[embedded]
+units_per_day = 1000
+life_years = 4
+battery_wh = 10
+rest_power_w = 0.015
+charging_efficiency = 0.75
+
+[embedded.before]
+name = "CPU"
+power_w = 0.8
+seconds_per_unit = 0.04
+idle_power_w = 0.004
+
+[embedded.after]
+name = "NPU"
+power_w = 0.15
+seconds_per_unit = 0.02
+"""
+
+
+@pytest.mark.parametrize("value", ["1e-308", "1e308", "1e-13", "nan", "inf", "1" + "0" * 30])
+@pytest.mark.parametrize("key", re.findall(r"(?m)^(\w+) = [\d.]+$", DEVICES)[:8])
+def test_a_figure_of_a_device_has_a_size_that_sums_and_pages_can_hold(key, value):
+    text = re.sub(rf"(?m)^{key} = .*$", f"{key} = {value}", DEVICES, count=1)
+    assert f"{key} is" in refused(HEAD + text)

@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import msgspec
+import narwhals as nw
 import pytest
 
 from carbonlens.app.ledger_care import supersede
@@ -57,3 +58,50 @@ def test_no_new_record_takes_so_few(tmp_path):
     few = msgspec.structs.replace(make_run("new", "5", START), units=Decimal("9e-7"))
     with pytest.raises(RecordError, match="units is"):
         Ledger(tmp_path).append(few)
+
+
+def as_an_older_version_folded(folder):
+    """Fold the month as versions did that rounded few units to the last place of their column."""
+    from carbonlens.ledger.records import Stored, decode
+
+    files = sorted((folder / "runs").rglob("*.json"))
+    runs = [Stored(run=decode(f.read_bytes()), text=f.read_bytes(), file=str(f)) for f in files]
+    compaction.write_month(folder, files[0].parent.name, runs, {})
+    for file in files:
+        file.unlink()
+
+
+def seen(folder, period=None):
+    """Return units and findings of the ledger's view, without the file they lie in."""
+    with Ledger(folder).query(period) as view:
+        rows = {r["run_id"]: r["units"] for r in view.rows(view.parts.filter(nw.col("is_first")))}
+        return rows, [(f.code, f.subject, f.message) for f in view.findings]
+
+
+@pytest.mark.parametrize("period", [None, "2026-09"])
+@pytest.mark.parametrize("fold", ["now", "before"])
+@pytest.mark.parametrize("units", FEW)
+def test_queries_say_of_a_compacted_month_what_they_said_before(tmp_path, units, fold, period):
+    ledger = old_ledger(tmp_path, units)
+    few = seen(ledger, period)
+    assert few[0] == {"good": 3, "old": None}
+    assert [code for code, _, _ in few[1]] == ["CL527"]
+    if fold == "now":
+        compaction.compact(ledger, before="209912")
+    else:
+        as_an_older_version_folded(ledger)
+    assert seen(ledger, period) == few
+    supersede("old", changes_from(["units=3"]), ledger=ledger)
+    rows, said = seen(ledger, period)
+    assert sorted(rows.values()) == [3, 3]
+    assert said == []
+
+
+def test_runs_without_a_number_of_units_are_not_said_to_have_few(tmp_path):
+    Ledger(tmp_path).append(msgspec.structs.replace(make_run("silent", "7", START), units=None, unit="GB"))
+    Ledger(tmp_path).append(
+        msgspec.structs.replace(make_run("none", "7", START), units=Decimal(0), unit="GB")
+    )
+    before = seen(tmp_path)
+    compaction.compact(tmp_path, before="209912")
+    assert seen(tmp_path) == before == ({"silent": None, "none": 0}, [])

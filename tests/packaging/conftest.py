@@ -1,6 +1,7 @@
 """A wheel built once, and venvs outside the repository to install it in."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,7 +53,7 @@ def new_venv(tmp_path: Path):
         constraints = REPOSITORY / "constraints.txt"
         pins = tmp_path / "constraints.txt"
         # A test may ask for another numpy than the one the project pins.
-        named = {r.split("<")[0].split("=")[0].split("[")[0].strip().lower() for r in requirements}
+        named = {re.split(r"[<>=\[]", r)[0].strip().lower() for r in requirements}
         lines = constraints.read_text("utf-8").splitlines()
         pins.write_text("\n".join(li for li in lines if li.split("==")[0].lower() not in named))
         pip = (sys.executable, "-m", "pip", "--python", bin_ / "python")

@@ -79,6 +79,27 @@ def test_beside_an_old_numpy(wheel, new_venv, tmp_path):
     check_core(bin_, tmp_path)
 
 
+def test_the_core_brings_no_library_that_it_can_do_without(wheel, new_venv, tmp_path):
+    """What the command line needs is click alone: rich and its colours belong to an extra."""
+    bin_ = new_venv(str(wheel))
+    script = "import importlib.metadata as m; print(*sorted(d.name.lower() for d in m.distributions()))"
+    names = set(run(bin_ / "python", "-c", script, cwd=tmp_path).stdout.split())
+    assert names - {"pip", "setuptools"} == {"carbonlens", "msgspec", "click", "nvidia-ml-py"}
+
+
+@pytest.mark.parametrize("version", ["==8.1.0", "==8.2.0", "==8.3.0", ">=8.4"])
+def test_beside_any_click(wheel, new_venv, tmp_path, version):
+    bin_ = new_venv(str(wheel), f"click{version}")
+    carbonlens = str(bin_ / "carbonlens")
+    assert "[default: 10]" in run(carbonlens, "runs", "--help", cwd=tmp_path).stdout
+    run(carbonlens, "run", "--live", "--tag", "a=b", "--", "true", cwd=tmp_path)
+    listed = json.loads(run(carbonlens, "runs", "list", "--json", cwd=tmp_path).stdout)["runs"]
+    assert [r["tags"] for r in listed] == [{"a": "b"}]
+    wrong = subprocess.run([carbonlens, "rusn"], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert "Did you mean 'run', 'runs'?" in wrong.stderr
+
+
 def test_the_core_is_small(wheel, new_venv, tmp_path):
     """Own and required packages take at most 30 MB (without pip)."""
     bin_ = new_venv(str(wheel))

@@ -8,6 +8,9 @@ import pytest
 
 from carbonlens.render.charts import draw, to_svg
 from carbonlens.reporting.charts import waterfall_spec
+from carbonlens.reporting.content import Tornado, TornadoEnd, TornadoRow
+from carbonlens.reporting.format import GROUP, MINUS, fixed
+from carbonlens.reporting.tornado_chart import tornado_spec
 from tests.render.pages import view
 
 SECTIONS = ("business-case", "engineering")
@@ -44,7 +47,7 @@ def test_ids_carry_the_prefix_of_their_chart():
 
 def test_the_same_specification_gives_the_same_bytes_again(drawn):
     chart = view("demo").business_case.waterfall
-    again = to_svg(waterfall_spec(chart), chart_id="waterfall", alt=chart.alt)
+    again = to_svg(waterfall_spec(chart), chart_id="waterfall", alt=chart.alt, tips=True)
     assert again == drawn["waterfall"].wide
 
 
@@ -68,3 +71,20 @@ def test_names_are_escaped_in_charts():
 def test_nothing_to_draw_is_none():
     assert draw(view("no_baseline"), sections=("business-case",), narrow=False) == {"waterfall": None}
     assert draw(view("demo"), sections=("business-case",), narrow=False)["waterfall"].narrow is None
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_axes_print_numbers_as_the_text_does(wide):
+    def end(value):
+        return TornadoEnd(figure_id="x", value=value, text="")
+
+    row = TornadoRow(name="volume", low=end(-15_000.0), high=end(2_500_000.0))
+    chart = Tornado(title=(), alt="", rows=(row,), axis="EUR", middle=0.0, factor=1.0)
+    svg = to_svg(tornado_spec(chart, wide=wide), chart_id="tornado", alt="a")
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    ticks = [t for t in texts if re.fullmatch(r"[\d\W]+", t) and any(c.isdigit() for c in t)]
+    assert len(ticks) >= 3
+    for text in ticks:
+        number = float(text.replace(GROUP, "").replace(MINUS, "-"))
+        assert text == fixed(number, 0)
+    assert any(GROUP in t for t in ticks)

@@ -60,7 +60,9 @@ def test_any_text_is_printed_as_it_is_on_one_line(text):
     assert "\n" not in made
     (paragraph,) = [t for t in parsed(f"x {made} x") if t.type == "inline"]
     assert {c.type for c in paragraph.children} <= {"text"}
-    said = "".join(c.content for c in paragraph.children)
+    # After @ and before a number stands a space without width.
+    said = "".join(c.content for c in paragraph.children).replace("\u200b", "")
+    text = text.replace("\u200b", "")
     meant = re.sub(r"[\x00-\x1f\x7f\u2028\u2029\u202a-\u202e\u2066-\u2069]+", " ", text)
     assert said.split() == f"x {meant} x".split()
 
@@ -70,8 +72,18 @@ def test_any_text_is_printed_as_it_is_on_one_line(text):
     ["https://evil.example/x", "www.evil.example", "mailto:a@b.example", "ftp://x.example", "@someone"],
 )
 def test_no_address_and_no_mention_is_linked(text):
-    made = escaped(text)
-    assert not re.search(r"(?:https?|ftp|mailto):|www\.|(?<!&#64;)@", made)
+    assert not re.search(r"(?:https?|ftp|mailto):|www\.|@\w", escaped(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["@someone", "a@b.example", "@org/team", "see #12", "org/repo#12", "\\@x \\#1"]
+)
+def test_nobody_is_mentioned_by_the_text_that_markdown_becomes(text):
+    """GitHub looks for mentions and issues after Markdown is text, not in its source."""
+    (paragraph,) = [t for t in parsed(f"x {escaped(text)} x") if t.type == "inline"]
+    said = "".join(c.content for c in paragraph.children)
+    assert not re.search(r"@\w|#\d", said)
+    assert said.replace("\u200b", "") == f"x {text} x"
 
 
 def test_the_example_mark_and_every_message_are_there():

@@ -113,3 +113,43 @@ def test_the_same_bytes_in_processes_with_other_hash_seeds():
         )
         seen.add(made.stdout.strip())
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [("unbounded", "at least"), ("unknown", "unknown"), ("not_applicable", "not applicable")],
+)
+def test_a_column_tells_a_lower_bound_from_a_value(state, said):
+    from carbonlens.domain.estimate import Estimate
+    from carbonlens.render.xlsx import _typed
+
+    value = 90.0 if state == "unbounded" else None
+    odd = Estimate(value=value, unit="J", state=state)
+    known = Estimate(value=100.0, unit="J")
+    columns = {c.head: c.cells for c in _typed("Energy", [((),), ((),)], [odd, known])}
+    assert columns["Energy, state"] == (said, "known")
+    assert "Energy, state" not in {c.head for c in _typed("Energy", [((),)], [known])}
+
+
+def test_every_sheet_of_a_report_says_which_of_its_numbers_are_lower_bounds():
+    import msgspec
+
+    from carbonlens.app.compare import computed
+    from carbonlens.reporting.view import build_view
+    from tests.app.test_verify import evidence
+    from tests.compare.study_runs import vector
+
+    without_pue = msgspec.structs.replace(evidence(), vector=msgspec.structs.replace(vector(), pue=None))
+    v = build_view(computed(without_pue))
+    found = Book(render_xlsx(document(v, BOTH), v.figures))
+    bounds = {r["Figure"] for r in found.table("Figures") if r["State"] == "unbounded"}
+    assert bounds
+    stated = [
+        value
+        for name in found.names
+        if name not in ("Report", "Figures")
+        for row in found.table(name)
+        for head, value in row.items()
+        if head.endswith(", state")
+    ]
+    assert "at least" in stated

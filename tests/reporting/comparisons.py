@@ -8,6 +8,7 @@ follows from them by the rules of the domain records.
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import pairwise
 
 import msgspec
 
@@ -18,12 +19,14 @@ from carbonlens.domain.comparison import (
     Comparison,
     Effect,
     GateResult,
+    ParetoPoint,
     StepResult,
 )
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.factor import Embodied, Factor, Price, Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.study import Gate, Step, Study
+from carbonlens.signals.latency import sketch_of
 
 WATTS = 4.0
 PUE = 1.2
@@ -191,7 +194,43 @@ def metrics(arm: Arm, spread: float = 0.01) -> ArmMetrics | None:
         steal_s=0.02,
         rounds=5,
         energy_by_round_j=per_round,
+        latency=sketch_of(calls(ms)),
     )
+
+
+_SHAPE = ((0.0, 0.94), (0.5, 1.0), (0.95, 1.1), (0.99, 1.3), (1.0, 1.9))
+"""Latency by rank, as a multiple of the median, as the percentiles of an arm state it."""
+
+
+def calls(median_ms: float, n: int = 400) -> list[float]:
+    """Latencies of calls whose P50, P95 and P99 are those of an arm."""
+    found = []
+    for i in range(n):
+        rank = (i + 0.5) / n
+        (a, low), (b, high) = next(pair for pair in pairwise(_SHAPE) if pair[0][0] <= rank <= pair[1][0])
+        found.append(median_ms * (low + (high - low) * (rank - a) / (b - a)))
+    return found
+
+
+def front(arms: tuple[Arm, ...]) -> tuple[ParetoPoint, ...]:
+    """The arms by accuracy, energy and latency; one that has another better in all is beaten by it."""
+    known = [a for a in arms if a.cpu_us is not None and a.status != "failed"]
+    if len(known) < 2:
+        return ()
+    points = []
+    for arm in known:
+        better = [
+            a for a in known
+            if a.cpu_us <= arm.cpu_us and a.accuracy >= arm.accuracy
+            and (a.cpu_us < arm.cpu_us or a.accuracy > arm.accuracy)
+        ]  # fmt: skip
+        by = min(better, key=lambda a: a.cpu_us).name if better else None
+        values = {
+            "accuracy": arm.accuracy, "energy_j": energy(arm.cpu_us).value,
+            "latency_p95_ms": arm.cpu_us * 16 * 1.1 / 1000,
+        }  # fmt: skip
+        points.append(ParetoPoint(step=arm.name, values=values, on_front=by is None, dominated_by=by))
+    return tuple(points)
 
 
 def gate_result(arm: Arm) -> GateResult:
@@ -260,6 +299,7 @@ def comparison(
         break_even=break_even(effort, saved) if len(path) > 1 else (),
         vector=vector,
         findings=findings,
+        pareto=front((base, *arms)),
         environment=(
             ("hardware", "2-core x86-64 virtual machine"), ("platform", "Linux 6.1, glibc 2.36"),
             ("Python", "3.11.7"), ("instrument", "carbonlens 0.1.0"),

@@ -1,7 +1,6 @@
 """Golden texts: a view as plain text, and the files it is held against.
 
-``python -m tests.reporting.golden`` writes them anew; look at the difference
-before you keep it.
+``make update-golden`` writes them anew; look at the difference before you keep it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from carbonlens.domain.comparison import Comparison
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.reporting.content import BusinessCase, Engineering, ReportView, Table, plain_text
-from carbonlens.reporting.view import build_view
 from tests.compare.study_runs import demo_comparison, vector
 from tests.compare.test_lattice import SHAPLEY_2, compared
 from tests.reporting.comparisons import DEMO, Arm, comparison
@@ -99,6 +97,12 @@ def _engineering(page: Engineering) -> Iterator[str]:
             yield from _table(table)
     for mean in page.forest.means if page.forest else ():
         yield f"  mean {mean.name}: {mean.label}"
+    for front in page.pareto:
+        yield f"  {front.name}: {front.y_axis} over {front.x_axis}"
+        yield from (f"  mark {m.tip}{m.suffix}" for m in front.marks)
+    for spread in page.latencies.spreads if page.latencies else ():
+        yield f"  latencies {spread.name}: {spread.label}"
+    yield from (plain_text(words) for words in page.left_out)
     yield from (f"failed {plain_text(name)}: {plain_text(error)}" for name, error in page.failures)
     yield from (f"{plain_text(name)}: {plain_text(value)}" for name, value in page.environment)
 
@@ -110,9 +114,3 @@ def _table(table: Table) -> Iterator[str]:
         cells = (" / ".join(plain_text(line) for line in cell) for cell in row.cells)
         yield " | ".join([plain_text(row.head), *cells])
     yield plain_text(table.note)
-
-
-if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    for case, made in cases().items():
-        (FOLDER / f"{case}.txt").write_text(as_text(build_view(made)), encoding="utf-8")

@@ -23,7 +23,7 @@ from carbonlens.render.check import check_page
 from carbonlens.render.html import render_html
 from carbonlens.reporting.business_figures import business_figures
 from carbonlens.reporting.business_json import business_json, money_text
-from carbonlens.reporting.business_words import payback_words, rate_words, share_above_zero, years
+from carbonlens.reporting.business_words import bar_ends, payback_words, rate_words, share_above_zero, years
 from carbonlens.reporting.comparison_figures import every_figure
 from carbonlens.reporting.content import plain_text
 from carbonlens.reporting.document import document
@@ -231,3 +231,15 @@ def test_other_formats_hold_the_case_too():
     assert {"business.npv.low", "business.npv.expected", "business.npv.high"} <= ids
     ends = {e.figure_id for row in view.business_case.investment.tornado.rows for e in (row.low, row.high)}
     assert ends <= ids
+
+
+def test_ends_of_bars_are_printed_as_all_numbers_are():
+    moved = Trajectory(change_per_year=0.02, low=-0.015, high=0.1)
+    result = business_case(DEMO, measured(electricity_price=moved, machine_price=moved))
+    ends = {bar.key: bar_ends(result, bar) for bar in result.tornado}
+    assert ends["rate"] == ("5\u00a0%", "12\u00a0%")
+    assert ends["one_off_1"] == ("3\u202f800", "11\u202f400")
+    assert ends["volume"] == ("500\u00a0billion", "2\u00a0trillion")
+    assert all(ends[k] == ("−1.5\u00a0%", "+10\u00a0%") for k in ("electricity", "machine") if k in ends)
+    labels = {f.figure_id: f.label for f in business_figures(result)}
+    assert labels["business.tornado.one_off_1.high"] == "NPV with work at 11\u202f400"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -196,3 +198,13 @@ def test_a_break_even_that_may_never_come_keeps_its_word():
     printed = fmt.count(units, no_bound="never")
     assert printed.text.replace(NBSP, " ") == "at least 12 million"
     assert printed.interval == "[12, never]"
+
+
+def test_digits_are_grouped_by_this_module_alone():
+    found = []
+    for file in sorted(Path(fmt.__file__).parents[1].rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            spec = node.format_spec if isinstance(node, ast.FormattedValue) else None
+            if spec is not None and any("," in str(getattr(part, "value", "")) for part in spec.values):
+                found.append(f"{file.name}: {ast.unparse(node.value)}")
+    assert found == ["format.py: abs(rounded)"]

@@ -106,6 +106,34 @@ def test_ranks_that_name_the_same_devices_hold_each_once():
     assert (found.devices, found.wall_h, found.device_h) == (2, 1.0, 2.0)
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_run_that_names_no_device_holds_those_of_the_runs_inside(depth):
+    inner = run("inner", parent_run_id=f"r{depth - 1}", device_uuids=("GPU-0",))
+    nested = run("nested", parent_run_id="inner", device_uuids=("GPU-0",))
+    outer = [run("r0"), run("r1", parent_run_id="r0")][:depth]
+    found = taken(*outer, inner, nested)
+    assert (found.wall_h, found.devices, found.device_h) == (1.0, 1, 1.0)
+
+
+@given(st.floats(min_value=1e-3, max_value=1e9))
+def test_what_is_known_or_more_never_exceeds_what_is_known(mwh):
+    unknown = run("s", joules=None)
+    found = taken(run(joules=f"{mwh * 3.6e9:.6f}"), unknown, of=msgspec.structs.replace(vector(), pue=1.0))
+    stated = float(re.search(r"comes to (\S+) MWh or more", gpai_form(found, CardTerms()))[1])
+    least = found.facility_kwh.low or found.facility_kwh.value
+    assert 0.9 * least / 1000 <= stated <= least / 1000 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("grade", "words"), [("B", "(measured)"), ("D", "(estimated)")])
+def test_measured_is_said_of_the_figure_that_is_printed(grade, words):
+    """The building's energy: a meter's reading times a guessed PUE is an estimate."""
+    found = taken()
+    facility = msgspec.structs.replace(found.facility_kwh, grade=grade)
+    found = msgspec.structs.replace(found, facility_kwh=facility)
+    assert words in gpai_form(found, CardTerms())
+    assert f"evidence grade {grade}" in model_card(found, CardTerms())
+
+
 def test_the_form_states_megawatt_hours_with_two_digits_and_whether_they_were_measured():
     form = gpai_form(
         taken(run(joules="4567000000000")), CardTerms(flop=1.23e24, macs_per_unit=10**9, unit="token")

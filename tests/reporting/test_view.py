@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import msgspec
@@ -24,7 +25,10 @@ def views():
 
 @pytest.mark.parametrize("name", CASES)
 def test_golden_text(name, views):
-    assert as_text(views[name]) == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+    file, text = FOLDER / f"{name}.txt", as_text(views[name])
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
 
 
 def parts(node):

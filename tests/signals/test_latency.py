@@ -11,6 +11,7 @@ from carbonlens.signals.latency import (
     MIN_N_P99,
     RELATIVE_ERROR,
     LatencyCollector,
+    buckets,
     count,
     merge,
     percentile,
@@ -99,3 +100,14 @@ def test_nothing_collected_is_none():
     assert LatencyCollector().latency() is None
     assert summarise([]) is None
     assert quantile(sketch_of([]), 0.5) is None
+
+
+@given(latencies)
+def test_buckets_hold_every_value_but_zeros_in_rising_order(values):
+    sketch = sketch_of(values)
+    found = buckets(sketch)
+    assert sum(n for _, _, n in found) + sketch.zero_count == len(values)
+    assert all(low < high for low, high, _ in found)
+    assert [low for low, _, _ in found] == sorted(low for low, _, _ in found)
+    for low, high, n in found:
+        assert n <= sum(low * (1 - 1e-9) <= v <= high * (1 + 1e-9) for v in values)

@@ -9,7 +9,11 @@ from carbonlens.studies.ladder import Arm, Check, Pace, Prepared, Setting
 QUICK = Pace(rounds=6, round_s=0.004, warm_up_s=0.001)
 
 
-def spin(cpu_s: float = 0.0005) -> None:
+SPIN_S = 0.0005
+"""CPU time that one call of an arm uses."""
+
+
+def spin(cpu_s: float = SPIN_S) -> None:
     """Use the CPU for a while."""
     end = time.process_time() + cpu_s
     while time.process_time() < end:

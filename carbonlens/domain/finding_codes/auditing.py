@@ -177,4 +177,14 @@ AUDITING: Final = (
         mend="write the figure, or leave the cell empty where nobody knows it",
         example="7B: energy 'nan' is no figure: it stays unknown",
     ),
+    FindingCode(
+        code="CL720",
+        severity="warning",
+        title="One factor in several countries",
+        meaning="Runs of three countries or more state emissions by one and the same factor: a default "
+        "of the tool that made them, as the EU mean of carbontracker was.",
+        mend="keep what it states as evidence; carbonlens account uses the factors of each place",
+        example="294 g/kWh in 3 countries (NL, TW, US): no grid of one is that of the others, so the source "
+        "took a default",
+    ),
 )

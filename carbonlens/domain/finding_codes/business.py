@@ -124,4 +124,13 @@ BUSINESS: Final = (
         mend='add a [[saving]] for it, or write of = "cost"',
         example="no [[saving]] is about the machine that is saved: none of it is counted",
     ),
+    FindingCode(
+        code="CL855",
+        severity="warning",
+        title="Devices use more than before",
+        meaning="By the stated powers a device takes more energy after the change than before it, "
+        "whatever the comparison measured.",
+        mend="check power_w and seconds_per_unit of [embedded.before] and [embedded.after]",
+        example="a device uses more energy after than before: customers pay more, and emissions rise",
+    ),
 )

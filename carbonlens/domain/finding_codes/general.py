@@ -103,4 +103,12 @@ GENERAL: Final = (
         mend="install it as the message says",
         example="pango cannot be loaded (apt install libpango-1.0-0)",
     ),
+    FindingCode(
+        code="CL012",
+        severity="error",
+        title="Report not made",
+        meaning="Making the pages took more time or memory than it may, or the renderer died.",
+        mend="allow more with --memory-mb or --timeout, or report less",
+        example="the report needs more than the 1024 MB of memory it may take (allow it more)",
+    ),
 )

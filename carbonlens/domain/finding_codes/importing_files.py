@@ -351,4 +351,22 @@ IMPORTING_FILES: Final = (
         mend="nothing for a copy; name the hosts by --host, or by host in a map",
         example="holds the same samples as a.csv, under another name; counted once",
     ),
+    FindingCode(
+        code="CL292",
+        severity="info or warning",
+        title="Log that has grown",
+        meaning="A trace begins with all of one imported before, or is its begin: it counts once, by its "
+        "longest content. Of logs without times that begin alike nobody can tell: both count.",
+        mend="nothing for a log that is written on; name the hosts of logs of two machines",
+        example="is gpu.csv as imported before, and further: it takes the place of that import",
+    ),
+    FindingCode(
+        code="CL293",
+        severity="warning",
+        title="Told too late",
+        meaning="A site or tag was given for lines of a bill or meter readings that are in the ledger "
+        "already: those are not told anew.",
+        mend="give it at the first import",
+        example="3 lines are in the ledger without what --tag or --site says now, and stay so",
+    ),
 )

@@ -1,4 +1,4 @@
-"""The numbers of a printed statement: columns that add up, and one text for each figure."""
+"""Statement columns: the numbers of a printed statement, which add up, and one text for each figure."""
 
 from __future__ import annotations
 

@@ -1,0 +1,67 @@
+"""What an import keeps of one group of sources, and what is said of the runs that it holds already."""
+
+from __future__ import annotations
+
+from carbonlens.app.importing_again import Again
+from carbonlens.app.importing_totals import Sums
+from carbonlens.domain.counting import counted
+from carbonlens.domain.finding import Finding, Severity
+from carbonlens.domain.run import Run
+from carbonlens.importers.contract import AlikeRecords, RunRecord
+from carbonlens.importers.harvest import MOST_ALIKE
+
+
+class Kept:
+    """What one group of sources adds.
+
+    Args:
+        again: What its import is beside earlier ones.
+
+    Attributes:
+        fresh: Records to write.
+        alike: Further ones, as columns.
+        alike_sums: Sums over those.
+        rejected: Records that no ledger takes.
+        known: Records that the ledger holds already, as they are.
+        replaced: Records of the ledger whose place fresh ones take.
+    """
+
+    def __init__(self, again: Again) -> None:
+        """Start with nothing."""
+        self.again = again
+        self.known = self.replaced = self._named = 0
+        self.fresh: list[RunRecord] = []
+        self.alike: list[AlikeRecords] = []
+        self.alike_sums = Sums()
+        self.findings: list[Finding] = []
+        self.rejected = 0
+
+    def say_known(self, run: Run, file: str, line: int, *, is_new: bool = False) -> None:
+        """Note a run that the ledger holds; of many the first are named.
+
+        Args:
+            run: The run.
+            file: The source.
+            line: Its line.
+            is_new: Whether something is told of it now that makes a new version.
+        """
+        self.known += not is_new
+        self._named += 1
+        if self._named <= MOST_ALIKE:
+            now = ", with what is told of it now" if is_new else ""
+            text = f"run {run.run_id!r} is in the ledger already; counted once{now}"
+            self.findings.append(finding_at("CL212", "info", text, file, line=line))
+
+    def say_more_known(self, file: str) -> None:
+        """Say how many runs the ledger holds beyond those that were named."""
+        if self._named > MOST_ALIKE:
+            more = counted(self._named - MOST_ALIKE, "more run is", "more runs are")
+            text = f"{more} in the ledger already; each counts once"
+            self.findings.append(finding_at("CL212", "info", text, file))
+
+
+def finding_at(
+    code: str, severity: Severity, text: str, file: str, mend: str | None = None, line: int | None = None
+) -> Finding:
+    """Return a Finding about a line of a source."""
+    return Finding(code=code, severity=severity, message=text, file=file, line=line or None, mend=mend)

@@ -1,0 +1,154 @@
+"""Use case part: what a quarter's report carries: its runs or what they sum to, factors, manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from carbonlens.app.report_enclosed import csv_of
+from carbonlens.app.sustainability import Gathered
+from carbonlens.domain.counting import counted
+from carbonlens.domain.factor_row import FactorRow
+from carbonlens.ledger import closes
+from carbonlens.ledger.opening import open_ledger
+from carbonlens.render.attachments import REPORT_JSON, Enclosed
+
+if TYPE_CHECKING:
+    from carbonlens.ledger.frames import View
+
+MOST_RUNS: Final = 100_000
+"""Runs up to which each travels with the report; beyond, sums by hour and by tag do."""
+
+_BY_HOUR: Final = ("hour_utc", "site", "zone", "boundary")
+_BY_TAG: Final = ("site", "team", "model", "hardware", "workload", "unit", "boundary")
+_FACTOR: Final = tuple(FactorRow.__struct_fields__)
+
+
+def words_of(runs: int) -> str:
+    """Return what of the runs travels with the report, in words.
+
+    Args:
+        runs: Root runs of the quarter.
+    """
+    if runs <= MOST_RUNS:
+        return "It carries every run, the factors and the inventory, and is verified with --ledger."
+    return (
+        "Its runs are too many to travel with it: it carries their sums by hour and by tag, the factors "
+        "and the inventory, and is verified with --ledger."
+    )
+
+
+def enclosed(shape: bytes, gathered: Gathered) -> tuple[Enclosed, ...]:
+    """Return what is embedded in a PDF.
+
+    Args:
+        shape: The report as JSON.
+        gathered: What it was made of.
+    """
+    files = [
+        Enclosed(
+            name=REPORT_JSON,
+            content=shape,
+            description="The report as JSON, with the inventory and the factors of the user",
+            relationship="Source",
+        ),
+        Enclosed(
+            name="factors.csv",
+            content=csv_of((*_FACTOR, "sha256"), _factors(gathered.given.factors)),
+            description="Every factor that the quarter's figures rest on, with its hash",
+        ),
+    ]
+    with open_ledger(gathered.source.ledger) as store:
+        name, calendar = gathered.given.period, gathered.source.calendar
+        with store.query(name, calendar) as view:
+            files += _of_runs(view, gathered.given.runs)
+        files += [
+            Enclosed(
+                name=f"close-{one.period}.json",
+                content=closes.file_of(store.path, one.period).read_bytes(),
+                description=f"Manifest of the close of {one.period}",
+            )
+            for one in gathered.given.closes
+        ]
+    return tuple(files)
+
+
+def _factors(rows: Iterable[FactorRow]) -> Iterator[Sequence[object]]:
+    for row in rows:
+        yield (*(getattr(row, name) for name in _FACTOR), row.sha256)
+
+
+def _of_runs(view: View, runs: int) -> Iterator[Enclosed]:
+    from carbonlens.ledger import queries
+
+    parts = queries.roots(view.parts, view.orphans)
+    if runs <= MOST_RUNS:
+        rows = view.rows(queries.run_table(parts))
+        rows.sort(key=lambda r: str(r["run_id"]))
+        yield _table("runs.csv", rows, f"Every run of the quarter, {counted(len(rows), 'row')}")
+        return
+    for name, keys in (("runs-by-hour.csv", _BY_HOUR), ("runs-by-tag.csv", _BY_TAG)):
+        rows = _sums(view, parts, keys)
+        yield _table(name, rows, f"Sums of {runs} runs by {', '.join(keys)}")
+
+
+def _sums(view: View, parts: Any, keys: Sequence[str]) -> list[dict[str, Any]]:  # noqa: ANN401 - a frame
+    import narwhals as nw
+
+    held = [k for k in keys if k in parts.collect_schema().names()]
+    one = nw.when(nw.col("is_first")).then(nw.lit(1))
+    sums = parts.group_by(*held).agg(
+        runs=one.count(), units=nw.col("units").sum(), energy_j=nw.col("energy_j").sum()
+    )
+    rows: list[dict[str, Any]] = view.rows(sums)
+    rows.sort(key=lambda r: tuple(str(r[k]) for k in held))
+    return rows
+
+
+def _table(name: str, rows: Sequence[dict[str, Any]], words: str) -> Enclosed:
+    columns = tuple(rows[0]) if rows else ()
+    content = csv_of(columns, ([row[c] for c in columns] for row in rows))
+    return Enclosed(name=name, content=content, description=words)
+
+
+class Basis(msgspec.Struct, frozen=True, kw_only=True):
+    """What a report is computed again from, beside a ledger.
+
+    Attributes:
+        present_us: The present, as far as figures depend on it: the end of the quarter at the latest.
+        inventory: Its files by name.
+        factors: The user's own factors; the others come with carbonlens.
+    """
+
+    period: str
+    present_us: int
+    inventory: dict[str, str] = {}
+    factors: tuple[FactorRow, ...] = ()
+    factors_sha256: str
+    made_with: dict[str, Any] = {}
+
+
+def basis_of(gathered: Gathered) -> Basis:
+    """Return what the report of a quarter is computed again from, beside its ledger.
+
+    Args:
+        gathered: What it was made of.
+    """
+    from carbonlens.inventory.folder import load
+    from carbonlens.render.environment import made_with
+
+    source = gathered.source
+    texts: dict[str, str] = {}
+    if source.kept.folder is not None:
+        texts = {f.name: f.text for f in load(Path(source.kept.folder)).files if f.kind is not None}
+    return Basis(
+        period=gathered.given.period,
+        present_us=source.now_us,
+        inventory=texts,
+        factors=source.factors.own,
+        factors_sha256=source.factors.sha256,
+        made_with=msgspec.to_builtins(made_with()),
+    )

@@ -1,0 +1,162 @@
+"""Use case: write the sustainability report of a quarter in the formats asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from carbonlens.app.report import (
+    FORMATS,
+    KNOWN_FORMATS,
+    Making,
+    ensure_writable,
+    start_rendering,
+    unwritable,
+)
+from carbonlens.app.sustainability import Gathered, gather
+from carbonlens.app.sustainability_enclosed import Basis, basis_of, enclosed, words_of
+from carbonlens.errors import UsageError
+from carbonlens.reporting.document_view import DocumentView
+from carbonlens.reporting.report_json import document_json
+from carbonlens.reporting.sustainability import build_sustainability
+
+SCHEMA: Final = "carbonlens/sustainability-report/1"
+
+
+class Material(msgspec.Struct, frozen=True, kw_only=True):
+    """All that the renderers of one report take."""
+
+    view: DocumentView
+    gathered: Gathered
+    basis: Basis
+
+
+def report_sustainability(  # noqa: PLR0913 - each is an option of the command line
+    period: str | None = None,
+    *,
+    formats: Sequence[str] = FORMATS,
+    out_dir: Path,
+    inventory: str | Path | None = None,
+    factors: str | Path | None = None,
+    ledger: str | Path | None = None,
+    now_us: int | None = None,
+    making: Making = Making(),  # noqa: B008  # frozen
+) -> dict[str, Path]:
+    """Write the report of a quarter and return its files by format.
+
+    Nothing is written unless all formats could be made and checked.
+
+    Args:
+        period: A fiscal quarter, ``2026Q3``; the last one with runs when ``None``.
+        formats: Any of ``html``, ``pdf``, ``xlsx``, ``md`` and ``json``.
+        out_dir: Folder to write to; made if need be.
+        inventory: The inventory folder; found as the command line finds it when ``None``.
+        factors: The user's own factors, found likewise.
+        ledger: The ledger's folder; found likewise.
+        now_us: The present, UTC microseconds; by the clock when ``None``.
+        making: Limits of making the pages, and who is told how it goes.
+
+    Raises:
+        UsageError: If the period is no quarter, or a format is not known.
+        SelectionError: If the ledger is not there, or holds nothing of the quarter.
+        UnwritableError: If the folder cannot be written; said before any work.
+        MissingExtraError: If the ``analysis`` or ``report`` extra is not installed.
+        VerificationError: If a printed number is not that of its figure.
+    """
+    from carbonlens.ledger.store import write_atomically
+
+    check_formats(formats)
+    ensure_writable(out_dir)
+    start_rendering(formats)
+    given = material(gather(period, inventory=inventory, factors=factors, ledger=ledger, now_us=now_us))
+    contents = {format_: rendered(given, format_, making) for format_ in dict.fromkeys(formats)}
+    files = {f: out_dir / f"sustainability-{given.basis.period}.{f}" for f in contents}
+    for format_, file in files.items():
+        try:
+            write_atomically(file, contents[format_])
+        except OSError as error:
+            raise unwritable(file, error) from error
+    return files
+
+
+def check_formats(formats: Sequence[str]) -> None:
+    """Check that the formats exist.
+
+    Raises:
+        UsageError: If one does not, or none is given.
+    """
+    wrong = [f for f in formats if f not in KNOWN_FORMATS]
+    if wrong or not formats:
+        said = repr(wrong[0]) if wrong else "none given"
+        raise UsageError(f"no such format: {said}", mend=f"known: {', '.join(KNOWN_FORMATS)}")
+
+
+def material(gathered: Gathered) -> Material:
+    """Return what the renderers take.
+
+    Args:
+        gathered: What the report is made of.
+    """
+    attached = words_of(gathered.given.runs)
+    view = build_sustainability(msgspec.structs.replace(gathered.given, attached=attached))
+    return Material(view=view, gathered=gathered, basis=basis_of(gathered))
+
+
+def rendered(given: Material, format_: str, making: Making = Making()) -> bytes:  # noqa: B008  # frozen
+    """Return the report in one format, the same bytes every time.
+
+    Args:
+        given: What it is made of.
+        format_: One of ``KNOWN_FORMATS``.
+        making: Limits of making the pages, and who is told how it goes.
+
+    Raises:
+        RenderError: If making the pages took more time or memory than it may.
+        MissingExtraError: If the ``report`` extra is not installed.
+        VerificationError: If a printed number is not that of its figure.
+    """
+    from carbonlens.render.markdown import render_markdown
+    from carbonlens.render.xlsx import render_xlsx
+
+    view, made_us = given.view, given.gathered.source.now_us
+    if format_ == "xlsx":
+        return render_xlsx(view.document, view.figures, made_us=made_us)
+    if format_ == "md":
+        return render_markdown(view.document).encode("utf-8")
+    shape = msgspec.json.encode(shape_of(given))
+    if format_ == "json":
+        return msgspec.json.format(shape, indent=1) + b"\n"
+    if format_ == "html":
+        return _by_worker("render_document_html", view, making, data=shape)
+    files = enclosed(shape, given.gathered)
+    return _by_worker("render_document_pdf", view, making, enclosed=files, made_us=made_us)
+
+
+def shape_of(given: Material) -> dict[str, Any]:
+    """Return the report as plain values.
+
+    Args:
+        given: What it is made of.
+    """
+    return {
+        "schema": SCHEMA,
+        "period": given.basis.period,
+        "label": given.gathered.given.label,
+        **document_json(given.view.document, given.view.figures),
+        "basis": msgspec.to_builtins(given.basis, str_keys=True),
+    }
+
+
+def _by_worker(function: str, view: DocumentView, making: Making, **further: object) -> bytes:
+    from carbonlens.render import worker
+
+    return worker.render(
+        f"carbonlens.render.blocks:{function}",
+        view,
+        limits=making.limits or worker.Limits(),
+        progress=making.progress,
+        **further,
+    )

@@ -1,0 +1,130 @@
+"""Use case part: intensities of each quarter's work by functional unit, and SCI of the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from carbonlens.accounting.unit_energy import per_unit
+from carbonlens.app.drivers import Source
+from carbonlens.app.drivers_reading import Given, Work, read_work, sides
+from carbonlens.app.sci import make_sci
+from carbonlens.compare.drivers_names import together
+from carbonlens.domain.drivers import NO_UNIT, Measure
+from carbonlens.domain.estimate import Estimate
+from carbonlens.domain.figure import Figure
+from carbonlens.errors import SelectionError, UsageError
+from carbonlens.ledger.opening import open_ledger
+from carbonlens.reporting.sustainability_input import Score
+
+MOST_UNITS: Final = 3
+"""Functional units that a report shows: those with the most energy in the quarter."""
+
+_SCORED: Final = 2
+"""Units of which SCI is made, for the quarter alone: it reads the runs once more for each."""
+
+_AMOUNTS: Final[tuple[tuple[str, Measure, str], ...]] = (
+    ("energy", "energy", "facility energy"),
+    ("location", "carbon-location", "location-based emissions of electricity"),
+    ("market", "carbon-market", "market-based emissions of electricity"),
+)
+
+
+def works_of(names: Sequence[str], source: Source, by: str) -> dict[str, Work]:
+    """Return the work of each quarter that has a statement, read once.
+
+    Args:
+        names: Of the quarters, oldest first.
+        source: Ledger, inventory and factors, with the statements.
+        by: What classes of work are told apart by.
+    """
+    with open_ledger(source.ledger) as store:
+        given = Given(
+            store=store,
+            inventory=source.kept.inventory,
+            factors=source.factors,
+            calendar=source.calendar,
+        )
+        return {n: read_work(source.held[n], given, by) for n in names if n in source.held}
+
+
+def scores_of(works: Mapping[str, Work], source: Source) -> tuple[Score, ...]:
+    """Return the intensities of all quarters, by unit and quarter, with SCI where it is made.
+
+    Args:
+        works: By quarter, oldest first.
+        source: Ledger, inventory and factors.
+    """
+    units = _units(works)
+    last = tuple(works)[-1:]
+    return tuple(
+        Score(
+            period=name,
+            unit=unit,
+            figures={
+                **dict(_intensities(unit, name, work)),
+                **(_sci(unit, name, source) if unit in units[:_SCORED] and name in last else {}),
+            },
+        )
+        for unit in units
+        for name, work in works.items()
+    )
+
+
+def _units(works: Mapping[str, Work]) -> list[str]:
+    """Return the units of the last quarter's work, the one with the most energy first."""
+    if not works:
+        return []
+    held: dict[str, float] = {}
+    for (unit, _, _), side in sides(tuple(works.values())[-1], "energy").items():
+        if unit != NO_UNIT:
+            held[unit] = held.get(unit, 0.0) + (side.facility_kwh.value or 0.0)
+    return sorted(held, key=lambda u: (-held[u], u))[:MOST_UNITS]
+
+
+def _intensities(unit: str, name: str, work: Work) -> Iterator[tuple[str, Figure]]:
+    prefix = f"intensity.{name}.{unit}"
+    is_in_part = {k for k in work.shares if k[0] == unit} - sides(work, "energy").keys()
+    for key, measure, words in _AMOUNTS:
+        own = [s for (u, _, _), s in sides(work, measure).items() if u == unit]
+        if not own:
+            continue
+        whole = together(own)
+        if is_in_part:
+            # The rest of the work is no sample of all of it.
+            whole = msgspec.structs.replace(whole, units=None)
+        if key == "energy":
+            count = Figure(
+                figure_id=f"{prefix}.count",
+                estimate=Estimate(value=whole.units, unit="1"),
+                label=f"units of work: {unit}",
+                formula="sum over the runs of the units that they count",
+            )
+            yield "count", count
+        yield (
+            key,
+            Figure(
+                figure_id=f"{prefix}.{key}",
+                estimate=per_unit(whole.amount, whole.units),
+                label=f"{words} per {unit}, {name}",
+                formula="amount of the runs that count this unit / units",
+                inputs=(f"statement.{name}.total.{_OF[key]}", f"{prefix}.count"),
+            ),
+        )
+
+
+_OF: Final = {"energy": "facility_kwh", "location": "location_kg", "market": "market_kg"}
+
+
+def _sci(unit: str, name: str, source: Source) -> dict[str, Figure]:
+    """Return the score of a unit and quarter, and its lower bound; empty where no run belongs to it."""
+    try:
+        made = make_sci(
+            unit, period=name, inventory=source.inventory, factors=source.factors, ledger=source.ledger
+        )
+    except (SelectionError, UsageError):
+        return {}
+    held = {f.figure_id.removeprefix(f"{made.prefix}."): f for f in made.figures}
+    return {f"sci_{key}": held[key] for key in ("score", "at_least") if key in held}

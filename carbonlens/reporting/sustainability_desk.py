@@ -1,0 +1,114 @@
+"""Sustainability desk: what the parts of a quarter's report share while it is put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from carbonlens.accounting.scopes import Place
+from carbonlens.domain.figure import Figure
+from carbonlens.reporting.block_charts import Plot
+from carbonlens.reporting.content import Column, Phrase, Row, Table, phrase, quoted
+from carbonlens.reporting.document import Block, Heading, Picture, TableBlock
+from carbonlens.reporting.names import clip
+from carbonlens.reporting.sustainability_input import Given
+from carbonlens.reporting.sustainability_prints import Prints, by_id
+
+MOST_ROWS = 300
+"""Of a table on a page: WeasyPrint lays out each cell at a cost, and nobody reads more."""
+
+NAME = 60
+
+
+class Desk:
+    """The material, the book of figures and the charts made so far."""
+
+    def __init__(self, given: Given) -> None:
+        """Start with an empty book."""
+        self.given = given
+        self.prints = Prints()
+        self.plots: dict[str, Plot] = {}
+
+    @cached_property
+    def figures(self) -> Mapping[str, Figure]:
+        """Figures of the statements of all periods, of drivers and of the register, by id."""
+        held = self.given
+        every = [f for q in held.quarters if q.statement is not None for f in q.statement.figures]
+        every += [f for s in held.splits.values() for f in s.figures]
+        every += held.drivers.figures if held.drivers is not None else ()
+        every += held.register.figures if held.register is not None else ()
+        return by_id([*held.compared.figures, *every])
+
+    def of_line(self, key: str, name: str, period: str | None = None) -> Figure | None:
+        """Return the figure of an amount of a statement's line.
+
+        Args:
+            key: Of the line.
+            name: Of the amount.
+            period: The quarter of the report when ``None``.
+        """
+        return self.figures.get(f"statement.{period or self.given.period}.{key}.{name}")
+
+    def picture(self, plot: Plot | None) -> Iterator[Block]:
+        """Yield the block of a chart, and keep the chart."""
+        if plot is not None:
+            self.plots[plot.name] = plot
+            yield Picture(name=plot.name, title=plot.title, alt=plot.alt)
+
+
+def heading(text: str) -> Heading:
+    """Return the heading of a part."""
+    return Heading(text=phrase(text))
+
+
+def foreign(text: str, width: int = NAME) -> Phrase:
+    """Return foreign text, cleaned and clipped."""
+    return phrase(quoted(clip(text, width)))
+
+
+def words_of(place: Place) -> str:
+    """Return what is reported under a scope and category, in words."""
+    return {
+        "scope_2": "electricity",
+        "scope_3_category_1": "purchased services",
+        "scope_3_category_2": "hardware bought",
+        "scope_3_category_3": "fuel supply and grid losses",
+        "scope_3_category_8": "leased places",
+        "scope_3_category_11": "devices at customers",
+    }.get(place.key, "")
+
+
+def table(
+    name: str,
+    caption: str | Phrase,
+    head: str,
+    columns: Sequence[str | Phrase | Column],
+    rows: Sequence[Row],
+    note: str | Phrase = (),
+) -> TableBlock:
+    """Return a table of a part; columns given as words hold numbers.
+
+    Args:
+        name: Unique in the report.
+        caption: What it shows.
+        head: Name of the first column.
+        columns: The others.
+        rows: With as many cells each.
+        note: A remark under it.
+    """
+    made = [c if isinstance(c, Column) else Column(name=phrase(c)) for c in columns]
+    return TableBlock(
+        name=name,
+        table=Table(
+            caption=phrase(caption),
+            head=head,
+            columns=tuple(made),
+            rows=tuple(rows),
+            note=phrase(note) if note else (),
+        ),
+    )
+
+
+def text_column(name: str) -> Column:
+    """Return a column of words."""
+    return Column(name=phrase(name), numeric=False)

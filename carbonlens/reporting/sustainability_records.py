@@ -1,0 +1,327 @@
+"""Sustainability records: hardware, data quality, deliveries, meters and bills, restatements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from carbonlens.accounting.reconciliation import Reconciliation
+from carbonlens.accounting.restatement import Restated
+from carbonlens.domain.counting import counted
+from carbonlens.domain.estimate import Estimate
+from carbonlens.domain.figure import Figure
+from carbonlens.reporting.content import Phrase, Row, label, phrase, quoted
+from carbonlens.reporting.document import Block, Bullets, Paragraph, TableBlock
+from carbonlens.reporting.names import clip
+from carbonlens.reporting.sustainability_desk import Desk, foreign, heading, table, text_column
+from carbonlens.reporting.sustainability_prints import cell, flat
+
+_MOST: Final = 60
+"""Rows of a table of records: the largest, the rest counted in its note."""
+
+
+def embodied_blocks(desk: Desk) -> Iterator[Block]:
+    """Yield hardware bought and in use."""
+    yield heading("Embodied emissions of hardware")
+    statement = desk.given.current
+    bought = desk.figures.get(f"statement.{desk.given.period}.capital_goods_kg")
+    if bought is not None:
+        yield Paragraph(
+            text=phrase(
+                "Bought in the quarter (scope ", label("3 category 2"), "): ", desk.prints.of(bought).full
+            )
+        )
+    if not statement.amortised:
+        yield Paragraph(text=phrase("No hardware is declared: its embodied emissions are unknown."))
+        return
+    rows = []
+    for one in statement.amortised[:_MOST]:
+        at = f"{one.asset.asset_id}.amortised"
+        names = ("embodied_each_kg", "used_kg", "idle_kg", "written_off_kg")
+        figures = [desk.of_line(at, name) for name in names]
+        cells = [_amount(desk, f) for f in figures]
+        head = phrase(quoted(clip(one.asset.asset_id, 30)), ": ", quoted(clip(one.asset.hardware, 40)))
+        rows.append(Row(head=head, cells=(*cells, (foreign(one.how, 90),))))
+    yield table(
+        "Hardware",
+        "Hardware in use, its embodied emissions spread over its life",
+        "Asset",
+        ["One piece", "Used", "Idle", "Written off", text_column("Source of the figure")],
+        rows,
+        phrase(*_left(desk, "hardware", len(statement.amortised) - len(rows), "asset"),
+               "Spread amounts are beside the scopes: scope ", label("3 category 2"),
+               " books hardware whole in the year it is bought."),
+    )  # fmt: skip
+
+
+def _amount(desk: Desk, figure: Figure | None) -> tuple[Phrase, ...]:
+    if figure is None or figure.estimate.state == "not_applicable":
+        return flat(None)
+    return cell(desk.prints.of(figure))
+
+
+def _left(desk: Desk, name: str, number: int, words: str) -> tuple[Phrase | str, ...]:
+    """Return what a table leaves out, in words; nothing where it has all."""
+    if number <= 0:
+        return ()
+    entry = desk.prints.count(f"left_out.{name}", f"rows left out of the table: {name}", float(number))
+    said = counted(number, words).partition(" ")[2]
+    return (phrase("And ", entry.text, f" more {said}, in the attachments. "),)
+
+
+def quality_blocks(desk: Desk) -> Iterator[Block]:
+    """Yield data quality: what factors count, Findings by severity, and expected deliveries."""
+    yield heading("Data quality and coverage")
+    statement = desk.given.current
+    prefix = f"statement.{desk.given.period}"
+    rows = []
+    for name, share in sorted(statement.span_shares.items()):
+        entry = desk.prints.share(f"{prefix}.span.{name}", f"share on {name} factors", share)
+        rows.append(
+            Row(head=phrase(f"Location-based on {name.replace('_', ' ')} factors"), cells=(flat(entry),))
+        )
+    for severity in ("error", "warning", "info"):
+        number = sum(f.severity == severity for f in statement.findings)
+        entry = desk.prints.count(f"{prefix}.findings.{severity}", f"findings: {severity}", float(number))
+        rows.append(Row(head=phrase(f"Findings: {severity}"), cells=(flat(entry),)))
+    runs = desk.prints.count(f"{prefix}.total.runs", "runs of total", float(desk.given.runs))
+    rows.append(Row(head=phrase("Runs in the totals"), cells=(flat(runs),)))
+    yield table("Quality", "Quality of the data", "What", ["Share or number"], rows)
+    yield from _deliveries(desk)
+
+
+def _deliveries(desk: Desk) -> Iterator[Block]:
+    held = desk.given.current.coverage
+    if held is None:
+        yield Paragraph(
+            text=phrase(
+                "The inventory expects no deliveries, so that nobody can tell from it what did not come."
+            )
+        )
+        return
+    at = f"statement.{desk.given.period}.deliveries"
+    expected = desk.prints.count(f"{at}.expected", "deliveries expected", float(held.expected))
+    came = desk.prints.count(f"{at}.came", "deliveries that came", float(held.came))
+    share: tuple[Phrase | str, ...] = ()
+    if held.share is not None:
+        entry = desk.prints.share(f"{at}.share", "share of the deliveries that came", held.share)
+        share = (" (", phrase(entry.text), ")")
+    yield Paragraph(
+        text=phrase("Expected deliveries: ", came.text, " of ", expected.text, " came", *share, ".")
+    )
+    rows = [
+        Row(
+            head=foreign(d.team, 40),
+            cells=((foreign(d.what, 20),), (foreign(d.site or "–", 30),), (foreign(_months(d.months), 60),)),
+        )
+        for d in desk.given.deliveries[:_MOST]
+    ]
+    yield table(
+        "Deliveries",
+        "Deliveries expected in the months of the quarter",
+        "Team",
+        [text_column("What"), text_column("Site"), text_column("Months")],
+        rows,
+        phrase(*_left(desk, "deliveries", len(desk.given.deliveries) - len(rows), "delivery")),
+    )
+    gaps = [f for f in held.findings if f.code == "CL379"][:12]
+    if gaps:
+        yield Bullets(items=tuple(foreign(f.message, 200) for f in gaps))
+
+
+def _months(months: Sequence[str]) -> str:
+    return months[0] if len(months) == 1 else f"{min(months)} to {max(months)}"
+
+
+def meter_blocks(desk: Desk) -> Iterator[Block]:
+    """Yield the reconciliation to meters and bills, and what makes up the market-based factors."""
+    yield heading("Reconciliation to meters and bills")
+    statement = desk.given.current
+    if statement.reconciliations:
+        yield _meters(desk, statement.reconciliations)
+    else:
+        yield Paragraph(
+            text=phrase("No meter covers any of the quarter: the energy is that of the runs alone.")
+        )
+    yield from _costs(desk)
+    if statement.blends:
+        yield _blends(desk)
+
+
+def _meters(desk: Desk, held: Sequence[Reconciliation]) -> TableBlock:
+    prefix = f"statement.{desk.given.period}"
+    rows = []
+    for one in held[:_MOST]:
+        at = f"{one.metered.site_id}.{one.metered.name}"
+        share = desk.prints.share(
+            f"{prefix}.{at}.covered", f"share of the quarter that {at} covers", one.metered.covered
+        )
+        cells = [
+            _amount(desk, desk.of_line(at, n)) for n in ("metered_kwh", "recorded_kwh", "difference_kwh")
+        ]
+        used = "the site’s energy" if one.is_activity else "not used"
+        names = foreign(", ".join(one.metered.meter_ids), 60)
+        rows.append(
+            Row(
+                head=phrase(foreign(one.metered.site_id, 30), ": ", names),
+                cells=(*cells, flat(share), (phrase(used),)),
+            )
+        )
+    return table(
+        "Meters",
+        "What meters counted beside what runs recorded, at the facility",
+        "Site and meters",
+        ["Metered", "Recorded", "Difference", "Covered", text_column("Used as")],
+        rows,
+        phrase(*_left(desk, "meters", len(held) - len(rows), "meter")),
+    )
+
+
+def _costs(desk: Desk) -> Iterator[Block]:
+    cost = desk.given.current.cost
+    if not cost.lines:
+        yield Paragraph(text=phrase("No price and no bill is known: the cost of the quarter is unknown."))
+        return
+    rows = []
+    for number, line in list(enumerate(cost.lines, 1))[:_MOST]:
+        figure = desk.of_line("cost", f"{number}.{line.name}")
+        words = line.name.replace("_", " ") + (f", {line.part}" if line.part else "")
+        rows.append(
+            Row(
+                head=foreign(words, 40),
+                cells=((foreign(line.site_id or line.label or "–", 60),), _amount(desk, figure)),
+            )
+        )
+    for currency in cost.totals:
+        rows.append(
+            Row(
+                head=phrase("Total in ", quoted(currency)),
+                cells=(flat(None), _amount(desk, desk.of_line("cost.total", currency))),
+                total=True,
+            )
+        )
+    yield table(
+        "Costs",
+        "Cost by line, as bills, tariffs and prices state it",
+        "Line",
+        [text_column("Site or what"), "Amount"],
+        rows,
+        phrase(*_left(desk, "costs", len(cost.lines) - min(len(cost.lines), _MOST), "line"),
+               "Currencies are never added to each other without a rate."),
+    )  # fmt: skip
+    in_one = desk.given.current.reported_cost
+    if in_one is not None:
+        figure = desk.of_line("cost", f"in_{in_one.currency}.total")
+        if figure is not None:
+            yield Paragraph(
+                text=phrase(
+                    "In ", quoted(in_one.currency), ": ", desk.prints.of(figure).full, "; ",
+                    quoted(clip("; ".join(in_one.how) or "no exchange rate was needed", 200)), ".",
+                )
+            )  # fmt: skip
+
+
+def _blends(desk: Desk) -> TableBlock:
+    rows = []
+    for blend in desk.given.current.blends:
+        at = f"{blend.demand.entity}.{blend.demand.market}"
+        for number, part in enumerate(blend.parts, 1):
+            figure = desk.of_line(at, f"part_{number}_kwh")
+            rate = Figure(
+                figure_id=f"rate.{desk.given.period}.{at}.{number}",
+                estimate=_kg_as(part.rate),
+                label=f"rate of {part.source_id}, per kWh",
+                inputs=(part.source_id,),
+            )
+            head = phrase(foreign(f"{blend.demand.market}: {part.source_id}"))
+            rows.append(
+                Row(head=head, cells=((foreign(part.kind, 20),), _amount(desk, figure), _amount(desk, rate)))
+            )
+    return table(
+        "Instruments",
+        "What the market-based factors are made of",
+        "Market and source",
+        [text_column("Kind"), "Energy", "Rate per kWh"],
+        rows[:_MOST],
+        phrase(*_left(desk, "instruments", len(rows) - min(len(rows), _MOST), "part")),
+    )
+
+
+def _kg_as(rate: Estimate) -> Estimate:
+    """Return a rate as the mass of one kilowatt-hour."""
+    return rate.scale(1.0, "kg")
+
+
+def restatement_blocks(desk: Desk) -> Iterator[Block]:
+    """Yield restatements, old beside new, and what came after a close."""
+    yield heading("Restatements")
+    given = desk.given
+    if not given.restatements and not given.prior:
+        yield Paragraph(
+            text=phrase("None is kept in the ledger for the quarter, and no record came after a close.")
+        )
+        return
+    for number, one in enumerate(given.restatements):
+        rows = [_restated(desk, number, n, row) for n, row in enumerate(_totals_first(one.rows)[:_MOST])]
+        words = phrase(
+            foreign(one.period, 20), ", made ", label(one.made_on), ": from ", foreign(one.old, 60), " to ",
+            foreign(one.new, 60), *([". ", foreign(one.why, 200)] if one.why else []),
+        )  # fmt: skip
+        yield Paragraph(text=words)
+        yield table(
+            f"Restated {number + 1}",
+            "Restated figures",
+            "Figure",
+            ["Old", "New", "Change", text_column("Reason")],
+            rows,
+            phrase(*_left(desk, f"restated.{number}", len(one.rows) - len(rows), "figure")),
+        )
+    if given.prior:
+        yield _prior(desk)
+
+
+def _totals_first(rows: Sequence[Restated]) -> list[Restated]:
+    return sorted(rows, key=lambda r: (".total." not in r.figure_id, r.figure_id))
+
+
+def _restated(desk: Desk, number: int, place: int, row: Restated) -> Row:
+    cells = []
+    for name, estimate in (("old", row.old), ("new", row.new), ("delta", row.delta)):
+        figure = None
+        if estimate is not None:
+            figure = Figure(
+                figure_id=f"restated.{number}.{place}.{name}",
+                estimate=estimate,
+                label=f"{row.label}, {name}",
+                inputs=(row.figure_id,),
+            )
+        cells.append(flat(None) if figure is None else cell(desk.prints.of(figure, plus=name == "delta")))
+    reason = phrase(quoted(row.reason), ": ", foreign(row.detail, 120))
+    return Row(head=foreign(row.label or row.figure_id, 80), cells=(*cells, (reason,)))
+
+
+def _prior(desk: Desk) -> TableBlock:
+    rows = []
+    for number, one in enumerate(desk.given.prior[:_MOST]):
+        amount = None
+        if one.adjustment_j is not None:
+            amount = Figure(
+                figure_id=f"prior.{number}.energy",
+                estimate=Estimate(value=float(one.adjustment_j), unit="J", signed=True),
+                label=f"energy of {one.period} that came after its close",
+            )
+        printed = flat(None) if amount is None else cell(desk.prints.of(amount, plus=True))
+        boundary = one.metered_at or one.boundary or "boundary not stated"
+        rows.append(
+            Row(
+                head=foreign(one.period, 20),
+                cells=((foreign(", ".join(one.found_in), 60),), (foreign(boundary, 40),), printed),
+            )
+        )
+    return table(
+        "Prior periods",
+        "Records that came after a close: lines of the period in which they were found",
+        "Closed period",
+        [text_column("Found in"), text_column("Boundary or site"), "Energy"],
+        rows,
+    )

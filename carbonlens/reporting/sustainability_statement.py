@@ -1,0 +1,298 @@
+"""Sustainability statement: the one page of a quarter, each method beside the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from carbonlens.accounting.periods_compared import (
+    COST,
+    Series,
+    every_scope_key,
+    scope_key,
+)
+from carbonlens.accounting.scope_totals import METHODS, Method
+from carbonlens.accounting.scopes import Place
+from carbonlens.domain.estimate import Estimate
+from carbonlens.domain.figure import Figure
+from carbonlens.reporting import format as fmt
+from carbonlens.reporting.block_charts import Bars, Kind
+from carbonlens.reporting.columns import Column, column
+from carbonlens.reporting.content import Phrase, Row, Tile, label, phrase, quoted
+from carbonlens.reporting.document import Block, Bullets, Heading, Paragraph, TableBlock, Tiles
+from carbonlens.reporting.figures import Entry
+from carbonlens.reporting.names import clip
+from carbonlens.reporting.statement_columns import columns_of
+from carbonlens.reporting.sustainability_desk import Desk, table, words_of
+from carbonlens.reporting.sustainability_marks import bars
+from carbonlens.reporting.sustainability_prints import NONE, cell
+
+_TO_DATE = ""
+"""Stands for the year to date among the periods of a row."""
+
+_ENERGY = "total.facility_kwh"
+_ENERGY_LEAST = "total.at_least.facility_kwh"
+_WORDS = {
+    _ENERGY: "Energy of the facilities",
+    _ENERGY_LEAST: "beside it, known as at least",
+    "total.water_site_l": "Water at the sites",
+    "total.water_source_l": "Water at the power plants",
+}
+
+
+class Sums:
+    """Columns of emissions by period and method, whose rows add up as printed."""
+
+    def __init__(self, desk: Desk) -> None:
+        """Make the columns of all periods."""
+        self._desk = desk
+        self._of_energy = columns_of(desk.given.current)
+        self._columns: dict[tuple[str, Method], Column] = {}
+        for name in (*(q.name for q in desk.given.quarters), _TO_DATE):
+            for method in METHODS:
+                self._columns[name, method] = self._column(name, method)
+
+    def _column(self, name: str, method: Method) -> Column:
+        series = self._desk.given.compared.series
+        whole = _figure(series.get(every_scope_key(method)), name)
+        parts: dict[str, Estimate] = {}
+        for place in self._desk.given.compared.places:
+            key = scope_key(place, method)
+            figure = _figure(series.get(key), name)
+            if figure is not None:
+                parts[key] = figure.estimate
+        return Column(show=fmt.mass) if whole is None else column(fmt.mass, "", whole.estimate, parts)
+
+    def entry(self, key: str, name: str, method: Method | None) -> Entry | None:
+        """Return what a line prints of a period; ``None`` where it lacks the line."""
+        figure = _figure(self._desk.given.compared.series.get(key), name)
+        if figure is None:
+            return None
+        if key == _ENERGY and name == self._desk.given.period:
+            # As the table of sites prints it, whose lines add up to it.
+            statement = self._desk.given.current
+            printed = self._of_energy.printed("facility_kwh", statement.total)
+            return self._desk.prints.entered(figure, printed)
+        if method is None:
+            return self._desk.prints.of(figure)
+        inside = "" if key == every_scope_key(method) else key
+        return self._desk.prints.in_column(figure, self._columns[name, method], inside)
+
+
+def _figure(series: Series | None, name: str) -> Figure | None:
+    if series is None:
+        return None
+    return series.to_date if name == _TO_DATE else series.by_period.get(name)
+
+
+def statement_blocks(desk: Desk) -> Iterator[Block]:
+    """Yield the page: message, status, headline figures, chart, table."""
+    given, sums = desk.given, Sums(desk)
+    rows = tuple(_rows(desk, sums))
+    yield Heading(text=message(desk, sums), level=1)
+    yield Paragraph(text=_status(desk), strong=bool(given.label))
+    yield Paragraph(text=_about(desk))
+    yield Tiles(tiles=tuple(_tiles(desk, sums)))
+    yield from desk.picture(_chart(desk, sums))
+    yield _table(desk, rows)
+    gone = [
+        phrase(label(q.name), ": ", quoted(clip(q.why_none, 120)))
+        for q in given.quarters
+        if q.statement is None and q.name in (given.previous, given.last_year, *given.to_date)
+    ]
+    if gone:
+        yield Bullets(items=tuple(gone))
+
+
+def message(desk: Desk, sums: Sums) -> Phrase:
+    """Return the title: energy, and emissions by both methods."""
+    given = desk.given
+    name = given.period
+    energy = sums.entry(_ENERGY, name, None) or sums.entry(_ENERGY_LEAST, name, None)
+    both = [(m, sums.entry(every_scope_key(m), name, m)) for m in METHODS]
+    parts = [phrase(_text(e), f" {m}-based") for m, e in both]
+    used = phrase(energy.text) if energy is not None else phrase(fmt.UNKNOWN, " energy")
+    return phrase(label(name), ": ", used, "; ", parts[0], ", ", parts[1])
+
+
+def _text(entry: Entry | None) -> Phrase:
+    return phrase("emissions ", fmt.UNKNOWN) if entry is None else phrase(entry.text)
+
+
+def _status(desk: Desk) -> Phrase:
+    given = desk.given
+    if given.label == "DRAFT":
+        return phrase("DRAFT: ", label(given.period), " is not closed, and its figures may change.")
+    if given.label:
+        return phrase(
+            given.label, ": records came after ", label(given.period), " was closed; see the restatements."
+        )
+    return phrase(label(given.period), " is closed: its records are those of the close.")
+
+
+def _about(desk: Desk) -> Phrase:
+    statement = desk.given.current
+    who = phrase(quoted(clip(statement.entity, 60)), ": ") if statement.entity else phrase("")
+    return phrase(
+        who,
+        statement.heading,
+        ". Calendar: ",
+        quoted(desk.given.calendar),
+        ". Intervals hold ",
+        label("95 %"),
+        ". Offsets are in no figure.",
+    )
+
+
+def _tiles(desk: Desk, sums: Sums) -> Iterator[Tile]:
+    yield _tile(desk, sums, "Energy of the facilities", _ENERGY, None)
+    for method in METHODS:
+        yield _tile(desk, sums, f"Every scope, {method}-based", every_scope_key(method), method)
+    costs = [k for k in desk.given.compared.series if k.startswith(COST)]
+    if costs:
+        yield _tile(desk, sums, "Cost", costs[0], None)
+    else:
+        yield Tile(label="Cost", value=phrase(fmt.UNKNOWN), lines=(phrase("no price is known"),))
+
+
+def _tile(desk: Desk, sums: Sums, name: str, key: str, method: Method | None) -> Tile:
+    given = desk.given
+    entry = sums.entry(key, given.period, method)
+    if entry is None:
+        return Tile(label=name, value=phrase(fmt.UNKNOWN), mark="open")
+    lines = []
+    for other in (given.previous, given.last_year):
+        change = given.compared.series[key].change.get(other)
+        if change is not None:
+            share = desk.prints.of(change[1], plus=True)
+            lines.append(phrase(share.text, " against ", label(other)))
+    return Tile(
+        label=name,
+        value=phrase(entry.text),
+        interval=phrase(entry.interval),
+        lines=tuple(lines or [phrase("no earlier quarter to compare with")]),
+        mark="" if entry.printed.figure.estimate.state == "known" else "open",
+    )
+
+
+def _chart(desk: Desk, sums: Sums) -> Bars | None:
+    """Return both methods of the quarter and of those that it is compared with."""
+    given, entries = desk.given, []
+    names = [n for n in (given.last_year, given.previous, given.period) if given.quarter(n) is not None]
+    for method in METHODS:
+        for name in names:
+            entry = sums.entry(every_scope_key(method), name, method)
+            kind: Kind = "actual" if name == given.period else "earlier"
+            if entry is not None:
+                entries.append((f"{name} {method}-based", kind, entry))
+    return bars("scopes", phrase("Emissions of every scope, by both methods"), entries)
+
+
+def _rows(desk: Desk, sums: Sums) -> Iterator[Row]:
+    series = desk.given.compared.series
+    for key in (_ENERGY, _ENERGY_LEAST):
+        if _is_here(desk, key):
+            yield _row(desk, sums, key, phrase(_WORDS[key]), None)
+    for place in desk.given.compared.places:
+        yield from _of_place(desk, sums, place)
+    for is_least in (False, True):
+        for method in METHODS:
+            key = every_scope_key(method, is_least=is_least)
+            if _is_here(desk, key):
+                least = ", known as at least" if is_least else ""
+                yield _row(
+                    desk,
+                    sums,
+                    key,
+                    phrase(f"Every scope, {method}-based{least}"),
+                    method,
+                    is_total=not is_least,
+                )
+    for key in series:
+        if key in _WORDS and key not in (_ENERGY, _ENERGY_LEAST):
+            yield _row(desk, sums, key, phrase(_WORDS[key]), None)
+        elif key.startswith(COST):
+            yield _row(desk, sums, key, phrase("Cost in ", quoted(key.removeprefix(COST))), None)
+
+
+def _of_place(desk: Desk, sums: Sums, place: Place) -> Iterator[Row]:
+    series = desk.given.compared.series
+    name, words = phrase(label(place.label[:1].upper() + place.label[1:])), words_of(place)
+    name = phrase(name, f", {words}" if words else "")
+    for is_least in (False, True):
+        keys = [scope_key(place, m, is_least=is_least) for m in METHODS]
+        least = ", known as at least" if is_least else ""
+        if not any(_is_here(desk, k) for k in keys):
+            continue
+        if all(k in series for k in keys) and _alike(series[keys[0]], series[keys[1]]):
+            yield _row(desk, sums, keys[0], phrase(name, least, ", alike by both methods"), METHODS[0])
+            continue
+        for method, key in zip(METHODS, keys, strict=True):
+            if _is_here(desk, key):
+                yield _row(desk, sums, key, phrase(name, f", {method}-based{least}"), method)
+
+
+def _alike(one: Series, other: Series) -> bool:
+    """Tell whether both methods say the same in every period, as where a category knows one only."""
+    return one.by_period.keys() == other.by_period.keys() and all(
+        f.estimate == other.by_period[n].estimate for n, f in one.by_period.items()
+    )
+
+
+def _row(
+    desk: Desk, sums: Sums, key: str, head: Phrase, method: Method | None, *, is_total: bool = False
+) -> Row:
+    given = desk.given
+    found = [sums.entry(key, name, method) for name in _names(desk)]
+    cells = [cell(e) for e in found]
+    for other in (given.previous, given.last_year):
+        cells.append(_changed(desk, key, other))
+    return Row(head=head, cells=tuple(cells), total=is_total)
+
+
+def _names(desk: Desk) -> tuple[str, ...]:
+    """Return the periods of the table, in order."""
+    return desk.given.period, desk.given.previous, desk.given.last_year, _TO_DATE
+
+
+def _is_here(desk: Desk, key: str) -> bool:
+    """Tell whether any period of the table has a line: the trend goes further back."""
+    series = desk.given.compared.series.get(key)
+    return any(_figure(series, name) is not None for name in _names(desk))
+
+
+def _changed(desk: Desk, key: str, other: str) -> tuple[Phrase, ...]:
+    change = desk.given.compared.series[key].change.get(other)
+    if change is None:
+        return (phrase(NONE),)
+    absolute, share = (desk.prints.of(f, plus=True) for f in change)
+    lines: Sequence[Phrase] = (
+        phrase(absolute.text),
+        phrase(absolute.interval),
+        phrase(share.text) if share.known else (),
+    )
+    return tuple(line for line in lines if line)
+
+
+def _table(desk: Desk, rows: Sequence[Row]) -> TableBlock:
+    given = desk.given
+    columns = [
+        phrase(label(given.period)),
+        phrase(label(given.previous)),
+        phrase(label(given.last_year)),
+        phrase("Year to date"),
+        phrase("Change against ", label(given.previous)),
+        phrase("Change against ", label(given.last_year)),
+    ]
+    return table(
+        "Statement",
+        "Statement of the quarter",
+        "Line",
+        columns,
+        rows,
+        phrase(
+            "A total is by one method, never without its name. ",
+            NONE,
+            " is none of it in that period. Lower bounds stand beside the sums and are in none. Emissions "
+            "are rounded so that each column adds up.",
+        ),
+    )

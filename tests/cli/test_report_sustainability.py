@@ -1,0 +1,50 @@
+"""``report sustainability`` as users call it, and what it refuses."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.app import company_case
+from tests.cli.commands import Shell
+
+PAGE = (Path(__file__).parents[2] / "docs" / "sustainability.md").read_text("utf-8")
+((NAME, BLOCK),) = re.findall(r"<!-- example: (\w+) -->\n```\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.slow
+def test_the_page_and_a_closed_quarter_is_no_draft(tmp_path):
+    given = company_case.make(tmp_path / "c", begin="2026-09-20")
+    shell = Shell(tmp_path)
+    places = {
+        "CARBONLENS_LEDGER": str(given["ledger"]),
+        "CARBONLENS_INVENTORY": str(given["inventory"]),
+        "CARBONLENS_FACTORS": str(given["factors"]),
+    }
+    command, *said = BLOCK.splitlines()
+    done = shell(*shlex.split(command.removeprefix("$ carbonlens ")), **places)
+    assert done.stdout.splitlines() == said
+    asked = ("report", "sustainability", "--period", "2026Q3", "--format", "md,json", "-o", tmp_path / "out")
+    text = (tmp_path / "out" / "sustainability-2026Q3.md").read_text("utf-8")
+    assert "DRAFT: 2026Q3 is not closed" in text
+    shell("ledger", "close", "2026Q3", "--by", "auditor", **places)
+    shell(*asked, **places)
+    text = (tmp_path / "out" / "sustainability-2026Q3.md").read_text("utf-8")
+    assert "DRAFT" not in text.split("## ")[1]
+    assert "is closed: its records are those of the close" in text
+    assert "auditor" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("sustainability", "--study", "s"), "takes no --study"),
+        (("business-case", "--period", "2026Q3"), "takes no --period"),
+        (("engineering", "--factors", "f.csv"), "takes no --factors"),
+        (("sustainability", "--format", "docx"), "no such format"),
+    ],
+)
+def test_options_of_another_report_are_refused(arguments, words, tmp_path):
+    done = Shell(tmp_path)("report", *arguments, "-o", tmp_path / "out", code=2)
+    assert words in done.stderr

@@ -1,0 +1,149 @@
+"""Large logs of nvidia-smi by columns: what comes out is what the row path alone gives."""
+
+import time
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carbonlens.errors import InputFileError
+from carbonlens.importers import nvidia_smi, nvidia_smi_blocks
+from carbonlens.importers.contract import Group, Options
+from carbonlens.importers.harvest import harvest
+from carbonlens.importers.nvidia_smi import IMPORTER
+from carbonlens.importers.sources import Source
+
+UUIDS = ("GPU-11111111-2222-3333-4444-555555555555", "GPU-aaaaaaaa-2222-3333-4444-555555555556")
+HEADS = {
+    "timestamp, index, power.draw [W]": "{t}, {i}, {w}",
+    "timestamp, uuid, power.draw.instant [W], power.draw [W], name": "{t}, {u}, {w}, {v}, A100",
+    "timestamp, power.draw [W], utilization.gpu [%]": "{t}, {w}, 5 %",
+    "timestamp,index,uuid,power.draw": "{t},{i},{u},{w}",
+}
+STRANGE = (
+    *("[N/A]", "N/A", "", "-5.00 W", "1e3 W", "5.5", "5.50 mW", "inf W", ".5 W", "5. W", "1.2.3 W", "x"),
+    *("00012.50 W", "123456789012345.12 W", "5.5  W", "5.5 W ", "1 234.00 W", '"5.00 W"', "٣ W", "5_0.0 W"),
+    *("9.99 w", "1,5 W", "22.8", "4.35 kW", "[Not Supported]", "\ufffd", "0.00 W"),
+)
+STAMPS = (
+    *(
+        "2026/10/25 02:30:00.000",
+        "2026/03/29 02:30:00.000",
+        "2026-01-01 00:00:00.000",
+        "1969/01/01 00:00:00.000",
+    ),
+    *("2026/02/30 00:00:00.000", "2026/01/01 24:00:00.000", "2026/01/01 00:00:00", "2026/13/01 00:00:00.000"),
+    *("x", "", "2026/01/01 00:00:00.0001", "9999/01/01 00:00:00.000"),
+)
+ZONES = (None, "UTC", "Europe/Paris", "Australia/Lord_Howe")
+
+
+def by(path, options, *, columns):
+    """Read a log by columns, or by rows alone."""
+    with (
+        patch.object(nvidia_smi, "_LOOK_AHEAD", 4 if columns else 1 << 40),
+        patch.object(nvidia_smi_blocks, "BLOCK_BYTES", 300),
+    ):
+        try:
+            return harvest(IMPORTER, Group((Source(path),)), options)
+        except InputFileError as error:
+            return str(error)
+
+
+def assert_same(path, options):
+    got, plain = by(path, options, columns=True), by(path, options, columns=False)
+    if isinstance(plain, str):
+        assert got == plain
+        return
+    assert (got.rows, got.rejected, got.repeated) == (plain.rows, plain.rejected, plain.repeated)
+    assert got.findings == plain.findings
+    assert [r.run for r in got.records] == [r.run for r in plain.records]
+    for one, other in zip(got.records, plain.records, strict=True):
+        assert one.measured.samples == other.measured.samples
+        assert one.measured.mean_power_w == pytest.approx(other.measured.mean_power_w, rel=1e-12)
+
+
+@st.composite
+def logs(draw):
+    """Draw a log that is mostly plain: a regular begin, by which both ways know it, and what follows."""
+    head = draw(st.sampled_from(list(HEADS)))
+    lines, gpus = [head], draw(st.sampled_from([1, 2])) if "index" in head or "uuid" in head else 1
+    has_units = draw(st.booleans())
+    for n in range(draw(st.integers(8, 60))):
+        second, milli = draw(st.integers(0, 59)), draw(st.integers(0, 999))
+        cells = {
+            "t": f"2026/10/25 0{n // 60 % 3}:{n % 60:02}:{second:02}.{milli:03}",
+            "i": n % gpus,
+            "u": UUIDS[n % gpus],
+            "w": f"{draw(st.floats(0, 900)):.2f}" + (" W" if has_units else ""),
+            "v": f"{draw(st.integers(0, 90000)) / 100}" + (" W" if has_units else ""),
+        }
+        if n >= 4 and draw(st.integers(0, 14)) == 0:
+            place = draw(st.sampled_from(["t", "i", "u", "w", "v"]))
+            cells[place] = draw(st.sampled_from(STAMPS if place == "t" else STRANGE))
+        line = HEADS[head].format(**cells)
+        kinds = ["whole"] * 20 + ["cut", "longer", "blank", "header", "padded", "twice"]
+        kind = draw(st.sampled_from(kinds)) if n >= 4 else "whole"
+        lines += {
+            "cut": [line[: draw(st.integers(1, len(line)))]],
+            "longer": [line + ","],
+            "blank": ["", line, "  "],
+            "header": [head, line],
+            "padded": [line + "\0\0"],
+            "twice": [line, line],
+        }.get(kind, [line])
+    end = draw(st.sampled_from(["\n", "\n", "\r\n"]))
+    content = end.join(lines).encode()
+    if draw(st.integers(0, 9)) == 0:
+        content = content[:-9] + b"\xff" + content[-9:]
+    return content + (end.encode() if draw(st.booleans()) else b"")
+
+
+@pytest.mark.slow
+@settings(max_examples=400, deadline=None)
+@given(content=logs(), zone=st.sampled_from(ZONES))
+def test_whatever_a_log_holds_columns_come_to_the_same(tmp_path_factory, content, zone):
+    path = tmp_path_factory.mktemp("columns") / "gpu.csv"
+    path.write_bytes(content)
+    assert_same(path, Options(tz=zone))
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_plain_log_goes_by_columns(tmp_path, head):
+    path = tmp_path / "gpu.csv"
+    row = HEADS[head]
+    lines = [
+        row.format(
+            t=f"2026/01/01 00:{n // 60:02}:{n % 60:02}.500", i=0, u=UUIDS[0], w=f"{n}.25 W", v="7.00 W"
+        )
+        for n in range(200)
+    ]
+    path.write_text("\n".join([head, *lines]) + "\n")
+    assert_same(path, Options(tz="UTC"))
+    met = []
+    plain = nvidia_smi_blocks.plain
+    with patch.object(nvidia_smi_blocks, "plain", lambda *a: met.append(plain(*a)) or met[-1]):
+        by(path, Options(tz="UTC"), columns=True)
+    assert len(met) > 5
+    assert None not in met
+
+
+@pytest.mark.slow
+def test_a_log_is_read_by_columns_at_half_a_million_rows_per_cpu_second_at_least(tmp_path):
+    path = tmp_path / "gpu.csv"
+    lines = [
+        f"2026/01/{1 + s // 86_400:02} {s // 3600 % 24:02}:{s // 60 % 60:02}:{s % 60:02}.000, "
+        f"{i}, {100 + s % 77}.{i}5 W"
+        for s in range(200_000)
+        for i in range(4)
+    ]
+    path.write_text("timestamp, index, power.draw [W]\n" + "\n".join(lines) + "\n")
+    source = Source(path)
+    assert source.sha256
+    since = time.process_time()
+    found = harvest(IMPORTER, Group((source,)), Options(tz="UTC"))
+    seconds = time.process_time() - since
+    assert found.rows == len(lines)
+    print(f"{len(lines) / seconds:.0f} rows per CPU second")
+    assert len(lines) / seconds > 500_000

@@ -1,0 +1,119 @@
+"""The rendering process: warm, limited, and gone with its parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from carbonlens.errors import RenderError, VerificationError
+from carbonlens.render import worker
+from carbonlens.render.html import render_html
+from carbonlens.render.worker import Limits, Worker
+from tests.render.pages import pdf, view
+
+HTML = "carbonlens.render.html:render_html"
+PDF = "carbonlens.render.pdf:render_pdf"
+BUSINESS_CASE = ("business-case",)
+TASKS = "tests.render.worker_tasks"
+
+_PARENT = """
+import os, sys, time
+from carbonlens.render import worker
+print(worker.shared().pid, flush=True)
+worker.render("tests.render.worker_tasks:slow", 60.0)
+"""
+
+
+def test_a_page_is_the_same_as_made_here_and_the_process_stays_warm():
+    first = worker.shared().pid
+    assert (
+        worker.render(HTML, view("demo"), BUSINESS_CASE) == render_html(view("demo"), BUSINESS_CASE).encode()
+    )
+    assert worker.render(PDF, view("demo"), BUSINESS_CASE) == pdf("demo", *BUSINESS_CASE)
+    assert worker.shared().pid == first != os.getpid()
+
+
+@pytest.fixture(scope="module")
+def one():
+    made = Worker()
+    yield made
+    made.close()
+    assert not made.alive
+
+
+def test_errors_of_ours_come_back_as_what_they_are(one):
+    with pytest.raises(VerificationError, match="not that of its figure") as refused:
+        one.render(f"{TASKS}:refuse")
+    assert (refused.value.where, refused.value.exit_code) == ("some.figure", 4)
+
+
+def test_memory_is_limited_and_the_process_goes_on(one):
+    with pytest.raises(RenderError, match="more than the 64 MB") as refused:
+        one.render(f"{TASKS}:fill", 512, limits=Limits(memory_mb=64))
+    assert refused.value.exit_code == 3
+    assert len(one.render(f"{TASKS}:fill", 1, limits=Limits(memory_mb=64))) == 1 << 20
+
+
+def test_no_name_is_looked_up_and_no_program_started(one):
+    for task in ("look_up", "start_a_program"):
+        with pytest.raises(RenderError, match="a report is made without"):
+            one.render(f"{TASKS}:{task}")
+
+
+def test_what_is_being_done_is_told(one):
+    told = []
+    one.render(f"{TASKS}:slow", 0.5, progress=lambda words, seconds: told.append((words, seconds)))
+    assert "counting sheep" in {words for words, _ in told}
+    assert [s for _, s in told] == sorted(s for _, s in told)
+
+
+def test_a_process_that_dies_is_told_and_another_is_started():
+    old = worker.shared().pid
+    with pytest.raises(RenderError, match="died of SIGKILL"):
+        worker.render(f"{TASKS}:die")
+    assert worker.shared().pid != old
+
+
+def test_time_is_limited():
+    old = worker.shared()
+    with pytest.raises(RenderError, match=r"not made within 0.2 s"):
+        worker.render(f"{TASKS}:slow", 60.0, limits=Limits(seconds=0.2))
+    assert not old.alive
+
+
+def test_it_ends_by_itself_when_nothing_is_asked():
+    idle = Worker(idle_s=0.05)
+    assert idle._process.wait(60) == 0
+    idle.close()
+
+
+def gone(pid: int, within_s: float = 15.0) -> bool:
+    """Whether a process ends in time."""
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            if state == "Z":
+                return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are read from /proc")
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda s: s.name)
+def test_it_is_gone_with_its_parent_even_while_it_works(by):
+    parent = subprocess.Popen([sys.executable, "-c", _PARENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child = int(parent.stdout.readline())
+    parent.send_signal(by)
+    _, said = parent.communicate(timeout=60)
+    assert parent.returncode == -by
+    assert gone(child)
+    assert b"worker_main" not in said

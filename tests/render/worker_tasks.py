@@ -1,0 +1,38 @@
+"""What tests have the rendering process do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+from carbonlens.errors import VerificationError
+from carbonlens.render.stages import stage
+
+
+def refuse():
+    raise VerificationError("is not that of its figure", where="some.figure", mend="mend it")
+
+
+def fill(megabytes):
+    return b"x" * (megabytes << 20)
+
+
+def slow(seconds):
+    stage("counting sheep")
+    time.sleep(seconds)
+    return b""
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def look_up():
+    return socket.getaddrinfo("localhost", 80)
+
+
+def start_a_program():
+    return subprocess.run(["true"], check=True)
