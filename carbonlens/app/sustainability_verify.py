@@ -20,6 +20,7 @@ from carbonlens.app.sustainability_report import SCHEMA, Material, material, ren
 from carbonlens.app.verify import Verified
 from carbonlens.app.verify_data import Mismatch
 from carbonlens.app.verify_reading import data_of
+from carbonlens.domain.decoding import convert
 from carbonlens.errors import InputFileError, VerificationError
 from carbonlens.factors.store import FactorSet, bundled, with_own
 from carbonlens.factors.table_file import Table
@@ -82,7 +83,7 @@ def _shape(data: bytes) -> dict[str, Any] | None:
 
 def _basis(shape: dict[str, Any], where: str) -> Basis:
     try:
-        basis = msgspec.convert(shape.get("basis"), Basis, strict=False)
+        basis = convert(shape.get("basis"), Basis, strict=False)
     except msgspec.ValidationError as error:
         raise InputFileError(
             f"lacks what it was computed from ({error})",

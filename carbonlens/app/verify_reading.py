@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from carbonlens.domain import evidence as evidence_of
+from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.evidence import Evidence
 from carbonlens.errors import InputFileError, UsageError
 
@@ -136,7 +137,7 @@ def _data(content: bytes, where: str) -> tuple[str, bytes]:
 
 def _parts(data: bytes, where: str) -> dict[str, msgspec.Raw]:
     try:
-        parts = msgspec.json.decode(msgspec.json.format(data, indent=-1), type=dict[str, msgspec.Raw])
+        parts = decode_json(msgspec.json.format(data, indent=-1), dict[str, msgspec.Raw])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise _not_a_report(where, "is no JSON") from error
     said = sum(len(bytes(part)) for name, part in parts.items() if name != "evidence")

@@ -121,6 +121,11 @@ def rows_source(lines: Path, columns: Mapping[str, str], rows: Iterable[object])
     return f"read_json({quoted(lines)}, format='newline_delimited', columns={{{fields}}})"
 
 
+def _said(error: Exception, file: Path) -> str:
+    """Return what DuckDB says, with the file's name alone: its place is told beside it."""
+    return str(error).splitlines()[0].replace(str(file), file.name)
+
+
 def texts(connection: DuckDBPyConnection, file: Path, column: str = "record") -> list[str]:
     """Return one text column of a file, in the order of its rows, without empty cells.
 
@@ -137,7 +142,7 @@ def texts(connection: DuckDBPyConnection, file: Path, column: str = "record") ->
         query = f"SELECT {column} FROM read_parquet({quoted(file)}) WHERE {column} IS NOT NULL"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         return [text for (text,) in connection.execute(query).fetchall()]
     except duckdb.Error as error:
-        raise UnreadableParquetError(str(error).splitlines()[0]) from error
+        raise UnreadableParquetError(_said(error, file)) from error
 
 
 def columns_of(connection: DuckDBPyConnection, file: Path) -> Sequence[str]:
@@ -152,7 +157,7 @@ def columns_of(connection: DuckDBPyConnection, file: Path) -> Sequence[str]:
         found = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({quoted(file)})")  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         return [name for name, *_ in found.fetchall()]
     except duckdb.Error as error:
-        raise UnreadableParquetError(str(error).splitlines()[0]) from error
+        raise UnreadableParquetError(_said(error, file)) from error
 
 
 def quoted(value: Path | str) -> str:

@@ -66,7 +66,7 @@ def _factors(desk: Desk) -> TableBlock:
     keys = list(groups)[:MOST_ROWS]
     rows = [_factor(desk, number, key, groups[key]) for number, key in enumerate(keys, 1)]
     left = len(groups) - len(keys)
-    note: tuple[Phrase | str, ...] = (
+    note = phrase(
         "Hash: the first digits of the ",
         label("SHA-256"),
         " of the rows. Whole set in force: ",
@@ -75,14 +75,14 @@ def _factors(desk: Desk) -> TableBlock:
     )
     if left:
         entry = desk.prints.count("left_out.factors", "lines left out of the table: factors", float(left))
-        note = ("And ", phrase(entry.text), " more lines, in the attachments. ", *note)
+        note = phrase("And ", entry.text, " more lines, in the attachments. ", note)
     return table(
         "Factors",
         "Factors that the quarter’s figures rest on",
         "Kind and subject",
         ["From", "To", text_column("Periods"), text_column("Source, vintage, licence"), text_column("Hash")],
         rows,
-        phrase(*note),
+        note,
     )
 
 
@@ -93,7 +93,7 @@ def _factor(desk: Desk, number: int, key: Sequence[str], rows: Sequence[FactorRo
     cells = [_value(desk, number, name, row) for name, row in zip(("low", "high"), ends, strict=True)]
     periods = sorted(r.period for r in rows)
     span = periods[0] if periods[0] == periods[-1] else f"{periods[0]} to {periods[-1]}"
-    many = [] if len(rows) == 1 else [", ", _number(desk, number, len(rows)), " rows"]
+    many = () if len(rows) == 1 else phrase(", ", _number(desk, number, len(rows)), " rows")
     digest = sha256_hex("\n".join(sorted(r.sha256 for r in rows)).encode())
     words = phrase(foreign(source, 70), ", ", foreign(vintage, 20), ", ", foreign(licence, 40), f" ({own})")
     head = phrase(quoted(kind.replace("_", " ")), " ", foreign(subject, 30))
@@ -105,7 +105,7 @@ def _factor(desk: Desk, number: int, key: Sequence[str], rows: Sequence[FactorRo
         cells=(
             tuple(line for line in (*cells[0], unit) if line),
             cells[1] if len(rows) > 1 else flat(None),
-            (phrase(foreign(span, 30), *many),),
+            (phrase(foreign(span, 30), many),),
             (words,),
             (phrase(label(digest[:_SHORT])),),
         ),

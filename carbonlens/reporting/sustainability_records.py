@@ -263,10 +263,9 @@ def restatement_blocks(desk: Desk) -> Iterator[Block]:
         return
     for number, one in enumerate(given.restatements):
         rows = [_restated(desk, number, n, row) for n, row in enumerate(_totals_first(one.rows)[:_MOST])]
-        words = phrase(
-            foreign(one.period, 20), ", made ", label(one.made_on), ": from ", foreign(one.old, 60), " to ",
-            foreign(one.new, 60), *([". ", foreign(one.why, 200)] if one.why else []),
-        )  # fmt: skip
+        why = phrase(". ", foreign(one.why, 200)) if one.why else ()
+        made = phrase(foreign(one.period, 20), ", made ", label(one.made_on), ": from ")
+        words = phrase(made, foreign(one.old, 60), " to ", foreign(one.new, 60), why)
         yield Paragraph(text=words)
         yield table(
             f"Restated {number + 1}",
