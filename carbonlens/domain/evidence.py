@@ -135,7 +135,7 @@ def sha256_of(content: bytes) -> str:
     Raises:
         msgspec.DecodeError: If it is no JSON object.
     """
-    parts = msgspec.json.decode(msgspec.json.format(content, indent=-1), type=dict[str, msgspec.Raw])
+    parts = decode_json(msgspec.json.format(content, indent=-1), dict[str, msgspec.Raw])
     if "made_with" in parts:
         parts["made_with"] = msgspec.Raw(b"null")
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
