@@ -92,7 +92,7 @@ def _of_runs(view: View, runs: int) -> Iterator[Enclosed]:
         return
     for name, keys in (("runs-by-hour.csv", _BY_HOUR), ("runs-by-tag.csv", _BY_TAG)):
         rows = _sums(view, parts, keys)
-        yield _table(name, rows, f"Sums of {runs} runs by {', '.join(keys)}")
+        yield _table(name, rows, f"Sums of {counted(runs, 'run')} by {', '.join(keys)}")
 
 
 def _sums(view: View, parts: Any, keys: Sequence[str]) -> list[dict[str, Any]]:  # noqa: ANN401 - a frame

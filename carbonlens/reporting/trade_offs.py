@@ -63,7 +63,7 @@ def _pareto(facts: Facts, points: tuple[ParetoPoint, ...], measure: str) -> Pare
         name="pareto_latency" if _is_latency(measure) else "pareto_quality",
         title=phrase("Energy per ", quoted(facts.unit), " against ", quoted(words)),
         alt=(
-            f"Scatter of {in_words(len(marks))} steps by energy and {words}. Not beaten: {said}. "
+            f"Scatter of steps ({in_words(len(marks))}) by energy and {words}. Not beaten: {said}. "
             f"{in_words(beaten).capitalize()} beaten by another."
         ),
         marks=tuple(marks),
@@ -144,7 +144,7 @@ def latencies(facts: Facts) -> Latencies | None:
     said = "; ".join(f"{clip(s.name, 30)} {s.label}" for s in spreads)
     return Latencies(
         title=phrase("Latency of single calls, all rounds together"),
-        alt=f"Histograms of the latency of {in_words(len(spreads))} steps, with percentiles: {said}.",
+        alt=f"Histograms of the latency of steps ({in_words(len(spreads))}), with percentiles: {said}.",
         spreads=spreads,
         axis="ms, logarithmic; each row’s height is its own share of calls",
     )
