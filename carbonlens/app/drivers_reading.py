@@ -10,7 +10,7 @@ import msgspec
 
 from carbonlens.accounting import formulas
 from carbonlens.accounting.propagation import through
-from carbonlens.accounting.site_energy import Activity, Share, shares
+from carbonlens.accounting.site_energy import Activity, Share, SiteTerms, shares
 from carbonlens.accounting.statement import Statement
 from carbonlens.accounting.statement_lines import PAID, Line
 from carbonlens.app.statement import Made
@@ -53,7 +53,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         made: The statement, of which the work is a part.
         shares: Energies by unit, class and site.
-        units: Work done, likewise; ``None`` where none is counted.
+        units: Work done, likewise, of the runs whose energy is a true figure; none where none is counted.
+        least_units: The same of the runs whose energy is a lower bound.
         marks: What tells a class of work beside its name.
         silent: Runs that state a unit and no number of it, by unit and class.
         runs: Ids by unit and class, where they were asked for.
@@ -61,7 +62,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     made: Made
     shares: Mapping[Place, tuple[Share, ...]]
-    units: Mapping[Place, Decimal | None]
+    units: Mapping[Place, Decimal]
+    least_units: Mapping[Place, Decimal] = {}
     marks: Marks
     silent: Mapping[Key, int] = {}
     runs: Mapping[Key, tuple[str, ...]] = {}
@@ -105,25 +107,52 @@ def read_work(
     with given.store.query(text, given.calendar) as view:
         read = PeriodReading(view, given.inventory, given.factors, made.period)
         read.without_electricity(clouds)
-        held: dict[Place, list[Activity]] = {}
-        units: dict[Place, Decimal | None] = {}
+        held: dict[Place, list[tuple[Decimal, Activity]]] = {}
         for unit, count, activity in read.work(by, where):
-            name = activity.group or NO_NAME
-            # A run of no units counts no work, whatever unit it names.
-            key = (unit or NO_UNIT, name, activity.site_id)
-            held.setdefault(key, []).append(activity)
-            before = units.get(key)
-            units[key] = before if count is None else count + (before or 0)
+            key = (unit or NO_UNIT, activity.group or NO_NAME, activity.site_id)
+            held.setdefault(key, []).append((count or Decimal(0), activity))
         terms = {name: place.terms for name, place in read.places.items()}
         marks, silent, runs = _told(view, by, where, listed=listed)
     found: dict[Place, tuple[Share, ...]] = {}
-    counts: dict[Place, Decimal | None] = {}
-    for (unit, name, site), activities in held.items():
-        count = units[unit, name, site] if unit != NO_UNIT else None
-        key = (unit if count else NO_UNIT, name, site)
-        found[key] = (*found.get(key, ()), *shares(activities, terms, period=text))
-        counts[key] = count or None
-    return Work(made=made, shares=found, units=counts, marks=marks, silent=silent, runs=runs)
+    units: tuple[dict[Place, Decimal], dict[Place, Decimal]] = ({}, {})
+    for place, counted_work in held.items():
+        for is_least, own in enumerate(_by_kind(counted_work, terms, text)):
+            count = sum((c for c, _ in own), Decimal(0))
+            # A run of no units counts no work, whatever unit it names.
+            key = place if count else (NO_UNIT, *place[1:])
+            if own:
+                found[key] = (*found.get(key, ()), *(s for _, s in own))
+            if key[0] != NO_UNIT:
+                units[is_least][key] = count
+    return Work(
+        made=made,
+        shares=found,
+        units=units[False],
+        least_units=units[True],
+        marks=marks,
+        silent=silent,
+        runs=runs,
+    )
+
+
+def _by_kind(
+    held: Iterable[tuple[Decimal, Activity]], terms: Mapping[str, SiteTerms], period: str
+) -> tuple[list[tuple[Decimal, Share]], list[tuple[Decimal, Share]]]:
+    """Return the shares of one class at one site with their units: true figures, and lower bounds.
+
+    Units stand by the energy that did them: the whole count beside a part of the energy would be
+    read as less energy per unit.
+    """
+    groups: dict[tuple[str, str], list[tuple[Decimal, Activity]]] = {}
+    for count, activity in held:
+        variant = terms[activity.site_id].variant(activity.month)
+        groups.setdefault((activity.boundary or "", variant), []).append((count, activity))
+    true: list[tuple[Decimal, Share]] = []
+    least: list[tuple[Decimal, Share]] = []
+    for _, group in sorted(groups.items()):
+        (share,) = shares((a for _, a in group), terms, period=period)
+        (least if share.is_lower_bound else true).append((sum((c for c, _ in group), Decimal(0)), share))
+    return true, least
 
 
 def without_it(works: Iterable[Work]) -> frozenset[str]:
@@ -170,10 +199,11 @@ def sides(
         if measure == "cost" and amount.value is None and line is not None and line.is_in_cloud:
             # The price of a cloud holds it: its lines stand beside the electricity.
             continue
-        count = work.units[key]
+        # Units of the other kind of figures stand beside energy that is not in these.
+        count = (work.least_units if is_least else work.units).get(key)
         facility = add((s.energies.facility_kwh for s in own), "kWh")
         found[key] = Side(
-            units=None if count is None else float(count),
+            units=float(count) if count else None,
             it_kwh=facility if key[2] in flat else add((s.energies.it_kwh for s in own), "kWh"),
             facility_kwh=facility,
             amount=amount,

@@ -233,6 +233,10 @@ def _measured(blank: SavingFound, works: tuple[Work, Work], asked: _Asked) -> Sa
         if not baseline or not reporting:
             reason = "its energy is known as a lower bound only"
         return msgspec.structs.replace(blank, reason=reason)
+    if any(w.least_units for w in works):
+        # What the rest saved is no sample of all of it, and a claim is about all of it.
+        reason = "a part of its energy is known as a lower bound only"
+        return msgspec.structs.replace(blank, reason=reason)
     scatter = _scatter(works, blank, asked)
     months = (asked.made.period.end_hour - asked.made.period.first_hour) / 24 / _DAYS_A_YEAR * _MONTHS_A_YEAR
     sigma = None if scatter is None else interval_sigma(scatter, daily_k(months))

@@ -35,7 +35,7 @@ _PLACES: Final[Mapping[str, str]] = {
     layout.CLOSES: ".json",
     layout.RESTATEMENTS: ".json",
     layout.OUTCOMES: ".json",
-    layout.STUDIES: ".toml",
+    layout.STUDIES: ".toml .lock",  # a bench holds one while it measures
 }
 """Folder to the endings of what lies in it."""
 

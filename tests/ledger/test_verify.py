@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from carbonlens.app.bench_series import alone
 from carbonlens.app.ledger_care import close, compact, supersede
 from carbonlens.ledger.atomic import write_atomically
 from carbonlens.ledger.closes import Span
@@ -115,6 +116,13 @@ def test_strange_and_left_over_files_are_told(folder):
     fresh.write_text("{")
     os.utime(fresh, (NOW_US / 1e6 - 5,) * 2)
     assert codes(folder) == ["CL515", "CL518", "CL518"]
+
+
+def test_what_a_bench_holds_its_series_by_is_the_ledgers(folder):
+    (folder / "studies").mkdir(exist_ok=True)
+    with alone("bench-1", Ledger(folder)):
+        assert list((folder / "studies").iterdir())
+        assert codes(folder) == []
 
 
 def test_corrections_of_records_that_are_not_here_are_told(folder):
