@@ -10,7 +10,7 @@ from carbonlens.domain.estimate import Estimate, unknown
 
 def joules_per_unit(kwh: Quantity, count: Quantity) -> Quantity:
     """Return joules per functional unit."""
-    return kwh * float(kwh_to_j(1)) / count
+    return kwh_to_j(kwh) / count
 
 
 def grams_per_unit(kg: Quantity, count: Quantity) -> Quantity:

@@ -54,7 +54,7 @@ def test_every_run_is_recorded(ledger):
 
 def test_a_round_tells_the_cpu_time_of_its_calls(ledger):
     """Long rounds: what a busy machine puts between a reading and the edge of a window is little of them."""
-    long = Pace(rounds=2, round_s=0.3, warm_up_s=0.001)
+    long = Pace(rounds=5, round_s=0.2, warm_up_s=0.001)
     run_ladder([arm("base")], setting(ledger.path), pace=long)
     for run in runs(ledger, role="variant"):
         called_s = run.latency.n * SPIN_S
