@@ -2,7 +2,8 @@
 
 A line that a period lacks is no zero: there was none of it. A period that cannot be accounted
 leaves the year to date a lower bound. Totals over the scopes are by method, and lower bounds
-stand on lines of their own, as in each statement.
+stand on lines of their own, as in each statement: a sum that one stands beside lacks a part of its
+period, so that its difference from another period's sum says nothing of a change.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ COST: Final = "cost.total."
 """Begin of the keys of cost; the currency follows."""
 
 _ENERGY: Final = ("total.facility_kwh", "total.at_least.facility_kwh")
+_NO_CHANGE: Final = "unknown: a lower bound stands beside the sum of {}, or it is one"
+"""In place of the formula of a change, where a sum lacks a part of its period."""
+
 _WATER: Final = ("total.water_site_l", "total.water_source_l")
 
 
@@ -61,6 +65,16 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     period: str
     places: tuple[Place, ...]
     series: Mapping[str, Series]
+
+    def has_least(self, key: str, period: str) -> bool:
+        """Tell whether a line of a period is a lower bound, or one stands beside it.
+
+        Args:
+            key: Of the line.
+            period: By name.
+        """
+        lines = {n: s.by_period[period] for n, s in self.series.items() if period in s.by_period}
+        return _has_least(key, lines)
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -107,6 +121,35 @@ def every_scope_key(method: Method, *, is_least: bool = False) -> str:
     return f"{EVERY_SCOPE}.{method}{'_at_least' if is_least else ''}_kg"
 
 
+def in_one_key(currency: str) -> str:
+    """Return the key of the cost of every currency, converted to the reporting one."""
+    return f"cost.in_{currency}.total"
+
+
+def is_in_one(key: str) -> bool:
+    """Tell whether a line is a cost that was converted to the reporting currency."""
+    return key == in_one_key(key.removeprefix("cost.in_").removesuffix(".total"))
+
+
+def least_key(key: str) -> str | None:
+    """Return the key of the line of lower bounds that stands beside a line of sums.
+
+    Args:
+        key: Of any line; ``None`` comes back where it has no such line, or is one itself.
+    """
+    if key == _ENERGY[0]:
+        return _ENERGY[1]
+    begin, is_of_method, method = key.rpartition(".")
+    method = method.removesuffix("_kg")
+    return f"{begin}.{method}_at_least_kg" if is_of_method and method in METHODS else None
+
+
+def _has_least(key: str, lines: Mapping[str, Figure]) -> bool:
+    """Tell whether one of a period's lines is a lower bound, or has one beside it."""
+    own = lines.get(key)
+    return (own is not None and own.estimate.state == "unbounded") or least_key(key) in lines
+
+
 def _keys(held: Iterable[Mapping[str, Figure]], places: Sequence[Place]) -> Iterator[str]:
     yield from _ENERGY
     for place in places:
@@ -115,7 +158,7 @@ def _keys(held: Iterable[Mapping[str, Figure]], places: Sequence[Place]) -> Iter
     for is_least in (False, True):
         yield from (every_scope_key(method, is_least=is_least) for method in METHODS)
     yield from _WATER
-    yield from sorted({key for lines in held for key in lines if key.startswith(COST)})
+    yield from sorted({key for lines in held for key in lines if key.startswith(COST) or is_in_one(key)})
 
 
 def _lines(statement: Statement) -> dict[str, Figure]:
@@ -155,14 +198,20 @@ def _series(
     to_date: Sequence[str],
 ) -> Series:
     by_period = {name: lines[key] for name, lines in held.items() if key in lines}
-    own = by_period.get(period)
     change = {}
     for other in against:
-        if own is not None and other in by_period:
-            change[other] = _change(key, own, by_period[other], period, other)
+        own, before = (_line_or_bound(key, held.get(n, {})) for n in (period, other))
+        if own is not None and before is not None and (period in by_period or other in by_period):
+            least = [n for n in (period, other) if _has_least(key, held[n])]
+            change[other] = _change(key, own, before, (period, other), least)
     return Series(
         key=key, by_period=by_period, to_date=_to_date(key, held, by_period, period, to_date), change=change
     )
+
+
+def _line_or_bound(key: str, lines: Mapping[str, Figure]) -> Figure | None:
+    """Return a line of a period, else what is known of it as a lower bound alone: that is no zero."""
+    return lines.get(key) or lines.get(least_key(key) or "")
 
 
 def _to_date(
@@ -187,8 +236,14 @@ def _to_date(
     )
 
 
-def _change(key: str, own: Figure, before: Figure, period: str, other: str) -> tuple[Figure, Figure]:
+def _change(
+    key: str, own: Figure, before: Figure, periods: tuple[str, str], least: Sequence[str]
+) -> tuple[Figure, Figure]:
+    """Return the absolute and the relative change; ``least`` names periods whose sum lacks a part."""
+    period, other = periods
     delta = own.estimate.minus(before.estimate)
+    if least:
+        delta = unknown(own.estimate.unit, signed=True)
     share = unknown("1", signed=True)
     if delta.state == "known" and before.estimate.state == "known" and before.estimate.value:
         share = through(relative_change, delta, before.estimate, unit="1", signed=True)
@@ -196,7 +251,9 @@ def _change(key: str, own: Figure, before: Figure, period: str, other: str) -> t
         figure_id=f"change.{period}.{other}.{key}",
         estimate=delta,
         label=f"{own.label}: change against {other}",
-        formula="this period less the other; what both rest on cancels",
+        formula=_NO_CHANGE.format(" and of ".join(least))
+        if least
+        else "this period less the other; what both rest on cancels",
         inputs=(own.figure_id, before.figure_id),
     )
     relative = Figure(

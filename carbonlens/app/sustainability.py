@@ -22,6 +22,7 @@ from carbonlens.app.sustainability_records import closes_of, factors_of, prior_o
 from carbonlens.app.sustainability_scores import scores_of, works_of
 from carbonlens.domain.drivers import Drivers, Measure
 from carbonlens.domain.drivers_savings import Register
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import SelectionError, UsageError
 from carbonlens.factors.store import FactorSet, open_factors
@@ -87,14 +88,14 @@ def gather(
     with open_ledger(ledger) as store:
         if not store.exists:
             raise SelectionError("the ledger is not there", where=store.shown, mend="check --ledger")
-        name = _quarter(period, store, source)
+        name, said = _quarter(period, store, source)
         hours = source.calendar.period(name)
         first, end = hours.first_hour * US_PER_HOUR, hours.end_hour * US_PER_HOUR
         # Nothing after the quarter moves its figures: the same report can be made again on any later day.
         source = msgspec.structs.replace(source, now_us=min(present, end))
         made, why = _statements(name, source)
         return Gathered(
-            given=_given(name, made, why, source, store),
+            given=_given(name, made, why, source, store, said),
             made=made,
             source=msgspec.structs.replace(source, held=made),
             start_us=first,
@@ -102,9 +103,13 @@ def gather(
         )
 
 
-def _quarter(period: str | None, store: Ledger, source: Source) -> str:
+def _quarter(period: str | None, store: Ledger, source: Source) -> tuple[str, tuple[Finding, ...]]:
+    """Return the quarter, and what must be said of runs that no quarter holds.
+
+    Those are asked for even where the quarter is named: the report of it is the same either way.
+    """
     if period is None:
-        return last_quarter(store, source.calendar)[0]
+        return last_quarter(store, source.calendar)
     text = period.strip()
     source.calendar.period(text)
     if "Q" not in text:
@@ -113,7 +118,7 @@ def _quarter(period: str | None, store: Ledger, source: Source) -> str:
             where="--period",
             mend="write 2026Q3; carbonlens account takes months and years too",
         )
-    return text
+    return text, last_quarter(store, source.calendar)[1]
 
 
 def _statements(name: str, source: Source) -> tuple[dict[str, Made], dict[str, str]]:
@@ -141,7 +146,12 @@ def _made(name: str, source: Source, also: Sequence[str] = ()) -> Made:
 
 
 def _given(
-    name: str, made: Mapping[str, Made], why: Mapping[str, str], source: Source, store: Ledger
+    name: str,
+    made: Mapping[str, Made],
+    why: Mapping[str, str],
+    source: Source,
+    store: Ledger,
+    said: tuple[Finding, ...],
 ) -> Given:
     calendar, own = source.calendar, made[name]
     names = _names(name, source)
@@ -178,10 +188,12 @@ def _given(
         no_drivers=no_drivers,
         register=register,
         no_register=no_register,
-        scores=scores,
+        scores=scores.scores,
         closes=closes_of(store.path, span),
         restatements=restated.restatings,
-        prior=prior_of(store, source, own.label),
+        prior=prior_of(
+            store, source, msgspec.structs.replace(span, start_us=span_of(names[0], calendar).start_us)
+        ),
         factors=rows,
         own_factors=own_ids,
         factors_sha256=source.factors.sha256,
@@ -193,7 +205,7 @@ def _given(
         example=own.example,
         calendar=calendar.words,
         runs=sum(x.runs for x in own.statement.lines if x.kind in ("recorded", "at_least")),
-        findings=restated.findings,
+        findings=(*said, *restated.findings, *scores.findings),
     )
 
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from carbonlens.accounting.restatement import PriorPeriod
 from carbonlens.accounting.statement import Statement
 from carbonlens.app.drivers import Source
+from carbonlens.app.ledger_care import span_of
 from carbonlens.app.restatement import prior_periods
+from carbonlens.app.statement_ledger import month_of
 from carbonlens.domain.factor_row import FactorRow
 from carbonlens.domain.finding import Finding
 from carbonlens.factors.store import FactorSet
-from carbonlens.ledger import restatements
-from carbonlens.ledger.closes import Span, load
+from carbonlens.ledger import activity, restatements
+from carbonlens.ledger.closes import Chain, Span, adjustments, load
+from carbonlens.ledger.closes import span_of as span_of_close
 from carbonlens.ledger.store import Ledger
-from carbonlens.reporting.sustainability_input import Closed, Restating
+from carbonlens.reporting.sustainability_input import NOT_TAKEN_UP, Closed, Restating
 
 
 class Restated(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,17 +79,67 @@ def restatements_of(ledger: Path, span: Span) -> Restated:
     return Restated(restatings=made, findings=held.findings)
 
 
-def prior_of(store: Ledger, source: Source, label: str) -> tuple[PriorPeriod, ...]:
-    """Return what records that came after a close change in closed periods.
+def prior_of(store: Ledger, source: Source, span: Span) -> tuple[PriorPeriod, ...]:
+    """Return what records that came after a close change in closed periods, with where each was found.
+
+    Kept are those of closes that touch the span, and those that were found in it.
 
     Args:
         store: The ledger, open.
         source: Where it lies, with its inventory.
-        label: Of the quarter: nothing came after its close unless it is adjusted.
+        span: Of all quarters of the report: figures of each stand in it.
+
+    Raises:
+        RecordError: If a manifest is damaged or gone: what its period was closed with is not known.
     """
-    if label != "ADJUSTED" or not store.exists:
+    chain = load(store.path)
+    if not chain.closes and not chain.findings:
         return ()
-    return prior_periods(inventory=source.inventory, ledger=source.ledger, now_us=source.now_us)
+    lines = prior_periods(inventory=source.inventory, ledger=source.ledger, now_us=source.now_us)
+    found = _places(store, source, chain) if lines else {}
+    kept = []
+    for line in lines:
+        places = [p for name in line.records for p in found.get((line.period, name), [_NOWHERE])]
+        if any(_meet(p, span) for p in (span_of_close(chain.closes[line.period]), *places)):
+            names = sorted({p.name for p in places if p is not _NOWHERE})
+            if _NOWHERE in places:
+                names.append(_NOWHERE.name)
+            kept.append(msgspec.structs.replace(line, found_in=tuple(names)))
+    return tuple(kept)
+
+
+_NOWHERE: Final = Span(name=NOT_TAKEN_UP, start_us=0, end_us=0)
+"""Stands for the period of a record of which nothing says when it came."""
+
+
+def _places(store: Ledger, source: Source, chain: Chain) -> dict[tuple[str, str], list[Span]]:
+    """Return where each late record was found, by its closed period and id.
+
+    That is the close that took it up, else the month in which it was imported: never the present, which
+    a report that is made again has another of.
+    """
+    held = store.holdings()
+    imported = {r.sha256: r.run.origin for r in held.records}
+    for kind in activity.KINDS.values():
+        rows = activity.read_stored(store.path / kind.folder, kind)[0]
+        imported.update((sha, row.origin) for row, sha in rows)
+    month = month_of(source.calendar)
+    found: dict[tuple[str, str], list[Span]] = {}
+    for one in adjustments(store.path, held, chain):
+        origin = imported.get(one.sha256)
+        place = _NOWHERE
+        if one.taken_up is not None:
+            place = span_of_close(chain.closes[one.taken_up])
+        elif one.kind == "late" and origin is not None and origin.imported_us is not None:
+            name = month(origin.imported_us)[0]
+            if name:
+                place = msgspec.structs.replace(span_of(name, source.calendar), name=name)
+        found.setdefault((one.period, one.name), []).append(place)
+    return found
+
+
+def _meet(one: Span, other: Span) -> bool:
+    return one.start_us < other.end_us and one.end_us > other.start_us
 
 
 def factors_of(statement: Statement, factors: FactorSet) -> tuple[tuple[FactorRow, ...], frozenset[str]]:

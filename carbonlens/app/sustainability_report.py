@@ -82,6 +82,17 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
     return files
 
 
+def unread_templates() -> Path | None:
+    """Return the folder of ``[tool.carbonlens] templates`` that holds here, which this report does not read.
+
+    Raises:
+        ConfigError: If the ``pyproject.toml`` cannot be read.
+    """
+    from carbonlens.ledger.location import from_pyproject
+
+    return from_pyproject(Path.cwd(), "templates")
+
+
 def check_formats(formats: Sequence[str]) -> None:
     """Check that the formats exist.
 

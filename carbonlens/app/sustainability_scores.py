@@ -15,6 +15,7 @@ from carbonlens.compare.drivers_names import together
 from carbonlens.domain.drivers import NO_UNIT, Measure
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.figure import Figure
+from carbonlens.domain.finding import Finding
 from carbonlens.errors import SelectionError, UsageError
 from carbonlens.ledger.opening import open_ledger
 from carbonlens.reporting.sustainability_input import Score
@@ -50,7 +51,14 @@ def works_of(names: Sequence[str], source: Source, by: str) -> dict[str, Work]:
         return {n: read_work(source.held[n], given, by) for n in names if n in source.held}
 
 
-def scores_of(works: Mapping[str, Work], source: Source) -> tuple[Score, ...]:
+class Scores(msgspec.Struct, frozen=True, kw_only=True):
+    """Intensities by unit and quarter, and what making SCI found."""
+
+    scores: tuple[Score, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+def scores_of(works: Mapping[str, Work], source: Source) -> Scores:
     """Return the intensities of all quarters, by unit and quarter, with SCI where it is made.
 
     Args:
@@ -58,19 +66,21 @@ def scores_of(works: Mapping[str, Work], source: Source) -> tuple[Score, ...]:
         source: Ledger, inventory and factors.
     """
     units = _units(works)
-    last = tuple(works)[-1:]
-    return tuple(
+    sci = {(u, n): _sci(u, n, source) for n in tuple(works)[-1:] for u in units[:_SCORED]}
+    scores = tuple(
         Score(
             period=name,
             unit=unit,
             figures={
                 **dict(_intensities(unit, name, work)),
-                **(_sci(unit, name, source) if unit in units[:_SCORED] and name in last else {}),
+                **(sci[unit, name][0] if (unit, name) in sci else {}),
             },
         )
         for unit in units
         for name, work in works.items()
     )
+    said = dict.fromkeys(f for _, findings in sci.values() for f in findings)
+    return Scores(scores=scores, findings=tuple(said))
 
 
 def _units(works: Mapping[str, Work]) -> list[str]:
@@ -86,7 +96,8 @@ def _units(works: Mapping[str, Work]) -> list[str]:
 
 def _intensities(unit: str, name: str, work: Work) -> Iterator[tuple[str, Figure]]:
     prefix = f"intensity.{name}.{unit}"
-    is_in_part = {k for k in work.shares if k[0] == unit} - sides(work, "energy").keys()
+    known = sides(work, "energy").keys()
+    is_in_part = any(k[0] == unit and (k not in known or k in work.least_units) for k in work.shares)
     for key, measure, words in _AMOUNTS:
         own = [s for (u, _, _), s in sides(work, measure).items() if u == unit]
         if not own:
@@ -118,13 +129,23 @@ def _intensities(unit: str, name: str, work: Work) -> Iterator[tuple[str, Figure
 _OF: Final = {"energy": "facility_kwh", "location": "location_kg", "market": "market_kg"}
 
 
-def _sci(unit: str, name: str, source: Source) -> dict[str, Figure]:
-    """Return the score of a unit and quarter, and its lower bound; empty where no run belongs to it."""
+def _sci(unit: str, name: str, source: Source) -> tuple[dict[str, Figure], tuple[Finding, ...]]:
+    """Return the score of a unit and quarter with its lower bound, and what was found on the way.
+
+    Where there is none, a Finding says why.
+    """
     try:
         made = make_sci(
             unit, period=name, inventory=source.inventory, factors=source.factors, ledger=source.ledger
         )
-    except (SelectionError, UsageError):
-        return {}
+    except (SelectionError, UsageError) as error:
+        why = Finding(
+            code="CL300",
+            severity="error",
+            message=f"no SCI score per {unit} of {name}: {error.what}",
+            mend=error.mend,
+        )
+        return {}, (why,)
     held = {f.figure_id.removeprefix(f"{made.prefix}."): f for f in made.figures}
-    return {f"sci_{key}": held[key] for key in ("score", "at_least") if key in held}
+    figures = {f"sci_{key}": held[key] for key in ("score", "at_least") if key in held}
+    return figures, made.findings

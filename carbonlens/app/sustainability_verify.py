@@ -10,7 +10,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -19,13 +19,16 @@ from carbonlens.app.sustainability_enclosed import Basis
 from carbonlens.app.sustainability_report import SCHEMA, Material, material, rendered, shape_of
 from carbonlens.app.verify import Verified
 from carbonlens.app.verify_data import Mismatch
+from carbonlens.app.verify_pages import PAGE_NUMBER, Pages, compare_texts, strange_numbers
 from carbonlens.app.verify_reading import data_of
 from carbonlens.domain.decoding import convert
 from carbonlens.errors import InputFileError, VerificationError
 from carbonlens.factors.store import FactorSet, bundled, with_own
 from carbonlens.factors.table_file import Table
+from carbonlens.render.versions import DECIDING, SYSTEM_FONTS, shipped_fonts_hold, texts_of
 
 _NOT_OURS = (".xlsx", ".md")
+_LAID_OUT_BY: Final = ("templates_sha256", "Jinja2", "MarkupSafe")
 
 
 def verify_sustainability(report: Path, ledger: str | Path | None) -> Verified | None:
@@ -55,19 +58,40 @@ def verify_sustainability(report: Path, ledger: str | Path | None) -> Verified |
     basis = _basis(shape, str(report))
     with tempfile.TemporaryDirectory() as name:
         given = _again(basis, ledger, Path(name))
-        mismatches = [*_differences(shape, given), *_pages(kind, content, given, str(report))]
-        versions = _versions(basis, given.basis)
-        rebuilt = None
-        if not versions:
-            rebuilt = "same" if rendered(given, kind) == content else "different"
+        return _compared(_File(kind=kind, content=content, where=str(report)), shape, basis, given)
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True):
+    kind: str
+    content: bytes
+    where: str
+
+
+def _compared(file: _File, shape: dict[str, Any], basis: Basis, given: Material) -> Verified:
+    versions = _versions(basis, given, file.kind)
+    same_maker = _said(basis, "carbonlens") == _said(given.basis, "carbonlens")
+    mismatches = list(_differences(shape, given, same_words=same_maker))
+    rebuilt, unchecked = None, ()
+    if not versions:
+        # What the file names as its maker decides none of its bytes but its own.
+        as_made = msgspec.structs.replace(
+            given, basis=msgspec.structs.replace(given.basis, made_with=basis.made_with)
+        )
+        rebuilt = "same" if rendered(as_made, file.kind) == file.content else "different"
+    if rebuilt != "same":
+        same_layout = same_maker and all(_said(basis, n) == _said(given.basis, n) for n in _LAID_OUT_BY)
+        pages = _pages(file, given, same_layout=same_layout)
+        mismatches += pages.mismatches
+        words = () if same_maker else ("words of its data",)
+        unchecked = ("bytes of the file", *words, *pages.unchecked)
     return Verified(
-        file=str(report),
+        file=file.where,
         figures=len(given.view.figures),
         runs=given.gathered.given.runs,
-        mismatches=tuple(mismatches),
+        mismatches=tuple(dict.fromkeys(mismatches)),
         rebuilt=rebuilt,
         versions=versions,
-        unchecked=() if rebuilt else ("bytes of the file",),
+        unchecked=unchecked if rebuilt is None else (),
         from_ledger=True,
     )
 
@@ -121,7 +145,7 @@ def _factors(basis: Basis) -> FactorSet:
     return with_own(bundled(), [Table(where="report", rows=basis.factors, places=places)])
 
 
-def _differences(shape: dict[str, Any], given: Material) -> Iterator[Mismatch]:
+def _differences(shape: dict[str, Any], given: Material, *, same_words: bool) -> Iterator[Mismatch]:
     """Yield what the data of the report say otherwise than what follows."""
     now = json.loads(msgspec.json.encode(shape_of(given)))
     said, found = shape.get("figures"), now["figures"]
@@ -129,11 +153,16 @@ def _differences(shape: dict[str, Any], given: Material) -> Iterator[Mismatch]:
     for name in dict.fromkeys((*found, *said)):
         if said.get(name) != found.get(name):
             yield Mismatch(figure_id=name, said=_text(said.get(name)), computed=_text(found.get(name)))
-    for part in ("title", "subject", "label", "example", "sections"):
-        if shape.get(part) != now[part]:
+    parts = [part for part in dict.fromkeys((*now, *shape)) if part not in ("figures", "basis")]
+    for part in parts if same_words else ("example", "period"):
+        if shape.get(part) != now.get(part):
             yield Mismatch(
                 figure_id=part, said="other words or numbers", computed="see the report made again"
             )
+    if not same_words:
+        texts = [tuple(texts_of([one.get(part) for part in parts])) for one in (shape, now)]
+        # Figures are compared above, and their numbers are no strangers.
+        yield from strange_numbers(texts[0], (*texts[1], *texts_of(found)))
     if now["basis"]["factors_sha256"] != shape["basis"].get("factors_sha256"):
         yield Mismatch(
             figure_id="factors_sha256",
@@ -148,28 +177,64 @@ def _text(figure: object) -> str:
     return f"{figure.get('printed', '')} {figure.get('printed_interval', '')}".strip()
 
 
-def _pages(kind: str, content: bytes, given: Material, where: str) -> Iterator[Mismatch]:
-    """Yield numbers on the pages that are not those of the figures."""
-    if kind == "html":
-        from carbonlens.render.check import check_document
-
-        try:
-            check_document(content.decode("utf-8"), given.view)
-        except VerificationError as error:
-            yield Mismatch(figure_id=error.where or "page", said=error.what, computed="see the figure")
-    elif kind == "pdf":
-        from carbonlens.render.attachments import text_of_pdf
-
-        text = "".join(text_of_pdf(content, where).split())
-        for name, figure in given.view.figures.items():
-            if "".join(figure.form("index").split()) not in text:
-                yield Mismatch(figure_id=name, said="not printed in the PDF", computed=figure.form("index"))
+def _pages(file: _File, given: Material, *, same_layout: bool) -> Pages:
+    """Return what the pages say that does not follow, and what could not be held against anything."""
+    if file.kind == "html":
+        return _html(file, given, same_layout=same_layout)
+    return _pdf(file, given) if file.kind == "pdf" else Pages()
 
 
-def _versions(then: Basis, now: Basis) -> dict[str, tuple[str | None, str | None]]:
-    names = dict.fromkeys((*then.made_with, *now.made_with))
-    return {
-        n: (str(then.made_with.get(n)), str(now.made_with.get(n)))
-        for n in names
-        if then.made_with.get(n) != now.made_with.get(n)
-    }
+def _html(file: _File, given: Material, *, same_layout: bool) -> Pages:
+    from carbonlens.render.check import check_document
+    from carbonlens.render.page_text import page_text
+
+    page = file.content.decode("utf-8")
+    there, here = page_text(page), page_text(rendered(given, "html").decode("utf-8"))
+    found: list[Mismatch] = []
+    try:
+        check_document(page, given.view)
+    except VerificationError as error:
+        found.append(Mismatch(figure_id=error.where or "page", said=error.what, computed="see the figure"))
+    for name in sorted(here.figure_ids - there.figure_ids):
+        computed = given.view.figures[name].text
+        found.append(Mismatch(figure_id=name, said="not printed on the page", computed=computed))
+    texts = compare_texts(there, here, same_layout=same_layout)
+    return Pages(mismatches=(*found, *texts.mismatches), unchecked=texts.unchecked)
+
+
+def _pdf(file: _File, given: Material) -> Pages:
+    from carbonlens.render.attachments import text_of_pdf
+
+    there = text_of_pdf(file.content, file.where)
+    here = text_of_pdf(rendered(given, "pdf"), file.where)
+    text = "".join(there.split())
+    found = [
+        Mismatch(figure_id=name, said="not printed in the PDF", computed=figure.form("index"))
+        for name, figure in given.view.figures.items()
+        if "".join(figure.form("index").split()) not in text
+    ]
+    # Another layout may have another number of pages.
+    texts = [PAGE_NUMBER.sub("", one) for one in (there, here)]
+    found += strange_numbers(texts[:1], texts[1:], broken=True)
+    return Pages(mismatches=tuple(found), unchecked=("words, pictures and layout of the pages",))
+
+
+def _versions(then: Basis, given: Material, kind: str) -> dict[str, tuple[str | None, str | None]]:
+    """Return what the bytes of this format depend on and is not the same here."""
+    found = {}
+    for name in DECIDING[kind]:
+        one, other = _said(then, name), _said(given.basis, name)
+        if one != other:
+            found[name] = (one, other)
+    if SYSTEM_FONTS in found and shipped_fonts_hold(texts_of(given.view)):
+        del found[SYSTEM_FONTS]
+    return found
+
+
+def _said(basis: Basis, name: str) -> str | None:
+    """Return a version that a report names, of carbonlens or of what it rests on."""
+    libraries = basis.made_with.get("libraries")
+    held = basis.made_with.get(name)
+    if held is None and isinstance(libraries, dict):
+        held = libraries.get(name)
+    return None if held is None else str(held)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -12,7 +12,10 @@ from carbonlens.app.report import Material
 from carbonlens.app.verify_data import NUMBER, Mismatch, numbers, ungrouped
 from carbonlens.app.verify_reading import Held
 
-_PAGE_NUMBER: Final = re.compile(r"page\s+\d+\s+of\s+\d+")
+if TYPE_CHECKING:
+    from carbonlens.render.page_text import PageText
+
+PAGE_NUMBER: Final = re.compile(r"page\s+\d+\s+of\s+\d+")
 _SHORTEST_PART: Final = 4
 """Letters of a number that may be a part of a longer one, whose digits a line broke."""
 
@@ -75,11 +78,24 @@ def _html(held: Held, given: Material, *, same_layout: bool) -> Pages:
     found = list(misprinted(held, given))
     for name in sorted(here.figure_ids - there.figure_ids):
         found.append(Mismatch(figure_id=name, said="not printed on the page", computed=_text(given, name)))
+    texts = compare_texts(there, here, same_layout=same_layout)
+    return Pages(mismatches=tuple(dict.fromkeys((*found, *texts.mismatches))), unchecked=texts.unchecked)
+
+
+def compare_texts(there: PageText, here: PageText, *, same_layout: bool) -> Pages:
+    """Return what a page says beside its figures that the page made here does not.
+
+    Args:
+        there: The page that is verified.
+        here: The same made here.
+        same_layout: As of ``compare_pages``.
+    """
+    found: list[Mismatch] = []
     for strange in dict.fromkeys(there.foreign):
         if strange not in here.foreign:
             found.append(_on_page(strange, "no page of carbonlens has this"))
     found += (_on_page(f"content: {one[:60]}", "no number, no escape") for one in there.styled if "\\" in one)
-    found += _strange(there.texts, here.texts)
+    found += strange_numbers(there.texts, here.texts)
     unchecked = []
     if there.pictures > here.pictures:
         unchecked.append("pictures on the page")
@@ -100,8 +116,8 @@ def _pdf(held: Held, given: Material) -> Pages:
     there = text_of_pdf(held.content, held.file)
     here = text_of_pdf(rendered(given, "pdf"), held.file)
     # Another layout may have another number of pages.
-    texts = [_PAGE_NUMBER.sub("", text) for text in (there, here)]
-    found = [*_not_in_pdf(there, given), *_strange(texts[:1], texts[1:], broken=True)]
+    texts = [PAGE_NUMBER.sub("", text) for text in (there, here)]
+    found = [*_not_in_pdf(there, given), *strange_numbers(texts[:1], texts[1:], broken=True)]
     return Pages(mismatches=tuple(found), unchecked=("words, pictures and layout of the pages",))
 
 
@@ -126,7 +142,7 @@ def _not_in_pdf(text: str, given: Material) -> Iterator[Mismatch]:
             yield Mismatch(figure_id=name, said="not printed in the PDF", computed=figure.text)
 
 
-def _strange(there: Iterable[str], here: Iterable[str], *, broken: bool = False) -> Iterator[Mismatch]:
+def strange_numbers(there: Iterable[str], here: Iterable[str], *, broken: bool = False) -> Iterator[Mismatch]:
     """Yield the numbers that stand on a page and on none that follows from the evidence.
 
     Args:

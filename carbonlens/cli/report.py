@@ -101,9 +101,12 @@ def report_command(
     with _Progress() as progress:
         making = Making(limits=Limits(memory_mb=memory_mb, seconds=timeout), progress=progress.tell)
         if kind == "sustainability":
-            from carbonlens.app.sustainability_report import report_sustainability
+            from carbonlens.app.sustainability_report import report_sustainability, unread_templates
+            from carbonlens.cli.output import note
 
             refuse_others(study=study, assumptions=assumptions, business=business, templates=templates)
+            if (own := unread_templates()) is not None:
+                note(f"the sustainability report takes no templates: those of {own} are not used")
             written = report_sustainability(
                 period,
                 formats=formats,

@@ -65,9 +65,12 @@ def _cleaned(content: bytes, where: str) -> bytes:
         raise _refused(where, f"is no SVG that can be read ({error})", "save the picture again") from error
     if root.tag != f"{{{_SVG}}}svg":
         raise _refused(where, "is no SVG", "begin it with <svg xmlns=...>")
-    _clean(root)
-    ET.register_namespace("", _SVG)
-    cleaned: bytes = ET.tostring(root, encoding="utf-8")
+    try:
+        _clean(root)
+        ET.register_namespace("", _SVG)
+        cleaned: bytes = ET.tostring(root, encoding="utf-8")
+    except RecursionError as error:
+        raise _refused(where, "is nested too deeply", "save the picture without groups in groups") from error
     return cleaned
 
 

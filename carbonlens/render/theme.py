@@ -18,6 +18,7 @@ from carbonlens.render.look import Logo, Look
 from carbonlens.reporting.colour_contrast import GRAPHICS, TEXT, contrast
 
 _MOST_FILES: Final = 200
+_MOST_ENTRIES: Final = 2000
 _MOST_TEMPLATE_BYTES: Final = 1 << 20
 _MOST_FONT_BYTES: Final = 4 << 20
 _FONTS: Final = {
@@ -65,15 +66,18 @@ def read_look(folder: Path, theme: Theme) -> Look:
 def _files(folder: Path) -> list[str]:
     """Return the names of the folder's files, none of them from outside it."""
     root = folder.resolve()
-    inside = (p for p in folder.rglob("*") if p.is_file() and p.resolve().is_relative_to(root))
-    found = sorted(p.relative_to(folder).as_posix() for p in inside)
-    if len(found) > _MOST_FILES:
-        raise ConfigError(
-            f"holds {counted(len(found), 'file')}, more than {_MOST_FILES}",
-            where=str(folder),
-            mend="give a folder with nothing but templates, pictures and fonts",
-        )
-    return found
+    found: list[str] = []
+    for seen, path in enumerate(folder.rglob("*"), 1):
+        if path.is_file() and path.resolve().is_relative_to(root):
+            found.append(path.relative_to(folder).as_posix())
+        # No further: what was given by mistake may be a home, or a whole disk.
+        if len(found) > _MOST_FILES or seen > _MOST_ENTRIES:
+            raise ConfigError(
+                f"holds more than {counted(_MOST_FILES, 'file')}, or {counted(_MOST_ENTRIES, 'name')} in all",
+                where=str(folder),
+                mend="give a folder with nothing but templates, pictures and fonts",
+            )
+    return sorted(found)
 
 
 def _content(folder: Path, name: str, most: int = _MOST_FONT_BYTES) -> bytes:

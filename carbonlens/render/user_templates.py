@@ -7,7 +7,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from html.parser import HTMLParser
 from pathlib import PurePosixPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -15,8 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from carbonlens.domain.counting import counted
 from carbonlens.errors import CarbonlensError, ConfigError, VerificationError
 from carbonlens.render.check import check_page
-from carbonlens.render.environment import ENVIRONMENT, need, own_loader
+from carbonlens.render.environment import ENVIRONMENT, need, own_loader, template_environment
 from carbonlens.render.look import Look
+from carbonlens.render.own_page import own_css, page_faults
+from carbonlens.render.own_styles import style_faults
+from carbonlens.render.page_text import page_text
+from carbonlens.render.versions import texts_of
 from carbonlens.reporting.content import Aspect, ReportView
 from carbonlens.reporting.view import figure_ids
 
@@ -44,9 +47,8 @@ _REQUIRED: Final[dict[str, tuple[str, str, Callable[[ReportView], object]]]] = {
 }
 """What no page of a section may leave out: template, block, and what it prints."""
 
-_LOADS: Final = frozenset({"src", "srcset", "background", "poster", "action", "formaction", "data"})
-_FOREIGN: Final = frozenset({"link", "script", "iframe", "object", "embed", "base", "form", "meta"})
-_FROM: Final = re.compile(r"""(?:@import\s+(?:url\()?|url\()\s*["']?([^"')\s;]*)""", re.IGNORECASE)
+_PRINT: Final = "print numbers with say() or figure(); codes such as P95 in <span data-label>"
+_BESIDE: Final = "words, tables and {{ asset('NAME') }}; rules go into block own_style of report.html.j2"
 
 
 class _TooMuchError(Exception):
@@ -75,7 +77,7 @@ def composed(look: Look, variables: Mapping[str, Any], view: ReportView) -> str:
     except VerificationError as error:
         raise _relocated(look, error) from error
     _check_required(look, page, variables["sections"], view)
-    _check_loads(look, page)
+    _check_own(look, page, variables, view)
     return page
 
 
@@ -140,10 +142,13 @@ def check_templates(look: Look) -> None:
             tree = environment.parse(look.templates[name], name, _path(look, name))
         except jinja2.TemplateSyntaxError as error:
             raise _broken(look, error.name or name, error.lineno, str(error.message)) from error
-        parents = [node.template for node in tree.find_all(need("jinja2.nodes").Extends)]
-        extended = [getattr(parent, "value", None) for parent in parents]
+        except RecursionError as error:
+            raise _broken(look, name, 1, "is nested too deeply to be read") from error
+        if name.startswith(OURS):
+            raise _broken(look, name, 1, f"stands below {OURS}, where only ours are", "move it")
         if name in PAGES:
-            _check_blocks(environment, look, name, tree, extended)
+            _check_extends(look, name, tree)
+            _check_blocks(environment, look, name, tree)
 
 
 def blocks_of(source: str) -> tuple[tuple[str, str], ...]:
@@ -156,17 +161,31 @@ def blocks_of(source: str) -> tuple[tuple[str, str], ...]:
     return tuple((str(name), str(words)) for name, words in found)
 
 
+def _check_extends(look: Look, name: str, tree: Any) -> None:  # noqa: ANN401  # jinja is imported late
+    """Refuse a page that does not begin with the one line that makes it ours, whatever happens in it."""
+    nodes = need("jinja2.nodes")
+    first = next((n for n in tree.body if not _is_blank(n)), None)
+    parent = first.template if isinstance(first, nodes.Extends) else None
+    once = len(list(tree.find_all(nodes.Extends))) == 1
+    if not once or getattr(parent, "value", None) != f"{OURS}{name}":
+        raise _broken(
+            look, name, 1, "replaces a page of ours", f'begin it with {{% extends "{OURS}{name}" %}}'
+        )
+
+
+def _is_blank(node: Any) -> bool:  # noqa: ANN401  # jinja is imported late
+    kinds = need("jinja2.nodes")
+    return isinstance(node, kinds.Output) and all(
+        isinstance(part, kinds.TemplateData) and not part.data.strip() for part in node.nodes
+    )
+
+
 def _check_blocks(
     environment: SandboxedEnvironment,
     look: Look,
     name: str,
     tree: Any,  # noqa: ANN401  # jinja is imported late
-    extended: list[object],
 ) -> None:
-    if f"{OURS}{name}" not in extended:
-        raise _broken(
-            look, name, 1, "replaces a page of ours", f'begin it with {{% extends "{OURS}{name}" %}}'
-        )
     assert environment.loader is not None  # noqa: S101  # sandbox() gave it one
     source, _, _ = environment.loader.get_source(environment, f"{OURS}{name}")
     known = [block for block, _ in blocks_of(source)]
@@ -265,7 +284,7 @@ def _asset_of(look: Look) -> Callable[[str], str]:
 
 
 def _check_required(look: Look, page: str, sections: tuple[str, ...], view: ReportView) -> None:
-    printed = set(re.findall(r'data-figure="([^"]+)"', page))
+    printed = page_text(page).figure_ids
     for section in sections:
         template, block, part = _REQUIRED.get(section, ("", "", lambda _: ()))
         missing = [name for name in dict.fromkeys(figure_ids(part(view))) if name not in printed]
@@ -277,52 +296,28 @@ def _check_required(look: Look, page: str, sections: tuple[str, ...], view: Repo
             )  # fmt: skip
 
 
-class _Loads(HTMLParser):
-    """What a page would load from elsewhere."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.found: list[str] = []
-        self._styled = False
-        self._seen = {"meta": 0, "script": 0}
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._styled = tag == "style"
-        for name, value in attrs:
-            address = (value or "").strip()
-            own = address.lower().startswith("data:") or address.startswith("#") or not address
-            leads = name in _LOADS or (name.endswith("href") and tag not in ("a", "area"))
-            if name.startswith("on"):
-                self.found.append(name)
-            elif leads and not own:
-                self.found.append(address)
-            if name == "style":
-                self._read(address)
-        if tag in _FOREIGN - {"meta", "script"}:
-            self.found.append(f"<{tag}")
-
-    def handle_data(self, data: str) -> None:
-        if self._styled:
-            self._read(data)
-
-    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002  # as its base has it
-        self._styled = False
-
-    def _read(self, css: str) -> None:
-        self.found += [a for a in _FROM.findall(css) if not a.lower().startswith(("data:", "#"))]
-
-
-def _check_loads(look: Look, page: str) -> None:
-    reader = _Loads()
-    reader.feed(page)
-    reader.close()
-    if reader.found:
-        what = reader.found[0]
-        name, line = _place_of(look, what)
-        raise _broken(
-            look, name, line, f"loads {what[:80]!r} from elsewhere",
-            "put the file into the folder and write {{ asset('NAME') }}",
-        )  # fmt: skip
+def _check_own(look: Look, page: str, variables: Mapping[str, Any], view: ReportView) -> None:
+    """Refuse what a page may not have beside what our own templates make of the same."""
+    ours = template_environment().get_template(PAGES[0]).render(**variables)
+    pictures = {*look.assets.values(), *(() if look.logo is None else (look.logo.uri,))}
+    drawings = {
+        str(drawn)
+        for chart in variables["charts"].values()
+        for drawn in (chart or {}).values()
+        if drawn is not None
+    }
+    rules = own_css(page, str(variables["styles"]), look.css)
+    faults = [
+        *page_faults(page, ours, drawings=drawings, pictures=pictures, texts=frozenset(texts_of(view))),
+        *style_faults(rules, pictures),
+    ]
+    if faults:
+        # What is loaded or hidden first: a number in it is the lesser fault.
+        fault = min(faults, key=lambda one: one.is_number)
+        name, line = _place_of(look, fault.text)
+        if fault.is_number:
+            raise VerificationError(fault.what, where=f"{_path(look, name)}:{line}", mend=_PRINT)
+        raise _broken(look, name, line, fault.what, _BESIDE)
 
 
 def _relocated(look: Look, error: VerificationError) -> VerificationError:
@@ -332,7 +327,7 @@ def _relocated(look: Look, error: VerificationError) -> VerificationError:
     return VerificationError(
         f"{error.what} ({error.where})" if error.where else error.what,
         where=f"{_path(look, name)}:{line}",
-        mend="print numbers with say() or figure(); words with digits in <span data-label>",
+        mend=_PRINT,
     )
 
 

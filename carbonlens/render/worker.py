@@ -281,6 +281,8 @@ def shared() -> Worker:
         if _Shared.worker is None or _Shared.owner != os.getpid() or not _Shared.worker.alive:
             if _Shared.owner != os.getpid():
                 atexit.register(close)
+            elif _Shared.worker is not None:
+                _Shared.worker.kill()  # it ended by itself: its pipes are still open
             _Shared.worker, _Shared.owner = Worker(), os.getpid()
         return _Shared.worker
 

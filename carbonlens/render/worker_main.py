@@ -30,8 +30,9 @@ STAGE, DONE, FAILED, BROKEN = 1, 2, 3, 4
 
 _LOOK_S: Final = 1.0
 _KIB: Final = 1 << 10
-_DENIED: Final = ("socket.connect", "socket.getaddrinfo", "socket.bind", "subprocess.Popen", "os.system",
-                  "os.exec", "os.fork", "os.posix_spawn")  # fmt: skip
+_DENIED: Final = ("socket.connect", "socket.getaddrinfo", "socket.bind", "socket.sendto",
+                  "socket.sendmsg", "subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty",
+                  "os.posix_spawn")  # fmt: skip
 """What no renderer has a need for: it is given all that it takes."""
 
 

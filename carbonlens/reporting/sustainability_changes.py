@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from carbonlens.accounting.periods_compared import COST, every_scope_key
+from carbonlens.accounting.periods_compared import every_scope_key
 from carbonlens.domain.drivers import Bridge, Drivers
 from carbonlens.domain.figure import Figure
 from carbonlens.reporting import drivers_lines
@@ -16,7 +16,18 @@ from carbonlens.reporting.drivers_savings_json import RegisterLine, register_lin
 from carbonlens.reporting.figures import Entry
 from carbonlens.reporting.format import Printed
 from carbonlens.reporting.names import clip
-from carbonlens.reporting.sustainability_desk import MOST_ROWS, Desk, foreign, heading, table, text_column
+from carbonlens.reporting.sustainability_desk import (
+    MOST_ROWS,
+    Desk,
+    cost_keys,
+    currency_of,
+    foreign,
+    head_of,
+    heading,
+    table,
+    text_column,
+    undrawn,
+)
 from carbonlens.reporting.sustainability_input import Score
 from carbonlens.reporting.sustainability_marks import bars, panel, said, trend
 from carbonlens.reporting.sustainability_prints import axis_of, by_id, cell, flat
@@ -40,48 +51,28 @@ def trend_blocks(desk: Desk) -> Iterator[Block]:
     """Yield the trend of totals and of intensities, with SCI."""
     yield heading("Trends and intensities")
     series = desk.given.compared.series
-    costs = [k for k in series if k.startswith(COST)][:1]
     wanted = [
         ("Energy of the facilities", "total.facility_kwh"),
         ("Every scope, location-based", every_scope_key("location")),
         ("Every scope, market-based", every_scope_key("market")),
-        *((f"Cost, {k.removeprefix(COST)}", k) for k in costs),
+        *((f"Cost, {currency_of(k)}", k) for k in cost_keys(desk)),
     ]
     panels = [panel(name, _over(desk, _whole(desk, key))) for name, key in wanted if key in series]
     yield from desk.picture(trend("trend", phrase("Totals by quarter"), panels))
-    left = [q.name for q in desk.given.quarters if any(_is_least(desk, key, q.name) for key in _LEAST)]
+    left = undrawn(desk, [(n, k) for n, k in wanted if k in series], [q.name for q in desk.given.quarters])
     if left:
-        words = phrase(label(", ".join(left)), ": lower bounds stand beside these totals, or they are such.")
-        yield Paragraph(text=phrase("Not drawn: ", words))
-    if any(_is_least(desk, key, q.name) for key in costs for q in desk.given.quarters):
-        yield Paragraph(text=phrase("A cost that is a lower bound is not drawn."))
+        yield left
     yield from _intensities(desk)
-
-
-_LEAST: Final = {
-    "total.facility_kwh": "total.at_least.facility_kwh",
-    every_scope_key("location"): every_scope_key("location", is_least=True),
-    every_scope_key("market"): every_scope_key("market", is_least=True),
-}
-"""Lines of lower bounds beside the true ones."""
 
 
 def _whole(desk: Desk, key: str) -> list[tuple[str, Figure | None]]:
     """Return a line over the quarters; where a part of one is a lower bound, it would look like a fall."""
+    found = desk.given.compared
     return [
-        (q.name, desk.given.compared.series[key].by_period.get(q.name))
+        (q.name, found.series[key].by_period.get(q.name))
         for q in desk.given.quarters
-        if not _is_least(desk, key, q.name)
+        if not found.has_least(key, q.name)
     ]
-
-
-def _is_least(desk: Desk, key: str, name: str) -> bool:
-    series = desk.given.compared.series
-    own = series[key].estimate(name) if key in series else None
-    beside = series.get(_LEAST.get(key, ""))
-    return (own is not None and own.state == "unbounded") or (
-        beside is not None and beside.estimate(name) is not None
-    )
 
 
 def _over(desk: Desk, held: Sequence[tuple[str, Figure | None]]) -> list[tuple[str, Kind, Entry]]:
@@ -109,7 +100,7 @@ def _intensities(desk: Desk) -> Iterator[Block]:
             "SCI",
             "SCI, per one functional unit (operational and embodied, location-based)",
             "Functional unit",
-            [phrase(label(n)) for n in names],
+            [head_of(desk, n) for n in names],
             rows,
             phrase(
                 "A score of which an input is missing is unknown; what is known of it is its lower bound."
@@ -133,7 +124,7 @@ def _intensity_table(desk: Desk, units: Sequence[str]) -> TableBlock:
         "Intensities",
         "Work done, and what a unit of it took at the facility",
         "Unit and quantity",
-        [phrase(label(n)) for n in names],
+        [head_of(desk, n) for n in names],
         rows,
         phrase("Runs that count no work are in no intensity; volumes of different units are never added."),
     )

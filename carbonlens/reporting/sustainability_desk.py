@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
+from carbonlens.accounting.periods_compared import COST, in_one_key
 from carbonlens.accounting.scopes import Place
 from carbonlens.domain.figure import Figure
 from carbonlens.reporting.block_charts import Plot
-from carbonlens.reporting.content import Column, Phrase, Row, Table, phrase, quoted
-from carbonlens.reporting.document import Block, Heading, Picture, TableBlock
+from carbonlens.reporting.content import Column, Phrase, Row, Table, label, phrase, quoted
+from carbonlens.reporting.document import Block, Heading, Paragraph, Picture, TableBlock
 from carbonlens.reporting.names import clip
 from carbonlens.reporting.sustainability_input import Given
 from carbonlens.reporting.sustainability_prints import Prints, by_id
@@ -54,6 +55,54 @@ class Desk:
         if plot is not None:
             self.plots[plot.name] = plot
             yield Picture(name=plot.name, title=plot.title, alt=plot.alt)
+
+
+def cost_keys(desk: Desk) -> list[str]:
+    """Return the lines of the quarter's whole cost: that in the reporting currency, else one a currency.
+
+    A currency in which only another quarter has a cost is none of them.
+    """
+    statement = desk.given.current
+    held, in_one = sorted(statement.cost.totals), statement.reported_cost
+    if in_one is not None and held != [in_one.currency] and in_one.total.state == "known":
+        return [in_one_key(in_one.currency)]
+    return [f"{COST}{currency}" for currency in held]
+
+
+def currency_of(key: str) -> str:
+    """Return the currency of a line of cost."""
+    return key.removeprefix(COST).removeprefix("cost.in_").removesuffix(".total")
+
+
+def head_of(desk: Desk, name: str) -> Phrase:
+    """Return the head of a quarter's column: other quarters than the report's say here what they are.
+
+    Args:
+        desk: Of the report.
+        name: Of the quarter.
+    """
+    held = desk.given.quarter(name)
+    if held is None or not held.label or name == desk.given.period:
+        return phrase(label(name))
+    return phrase(label(name), f" {held.label}")
+
+
+def undrawn(desk: Desk, lines: Sequence[tuple[str, str]], periods: Sequence[str]) -> Paragraph | None:
+    """Return which totals a chart leaves out for the lower bounds beside them; ``None`` where none.
+
+    Args:
+        desk: Of the report.
+        lines: Words and key of each that the chart draws.
+        periods: Quarters that it draws them of.
+    """
+    left: list[Phrase] = []
+    for words, key in lines:
+        names = [p for p in periods if desk.given.compared.has_least(key, p)]
+        if names:
+            left.append(phrase("; " if left else "", words, " of ", label(", ".join(names))))
+    if not left:
+        return None
+    return Paragraph(text=phrase("Not drawn, as lower bounds or with such beside them: ", *left, "."))
 
 
 def heading(text: str) -> Heading:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
@@ -15,6 +16,9 @@ from carbonlens.domain.factor_row import FactorRow
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.initiative import Delivery
+
+NOT_TAKEN_UP: Final = "not taken up yet"
+"""Stands among the periods in which late records were found, where nothing says when one came."""
 
 
 class Quarter(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +96,8 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
         drivers: ``None`` where there are none; ``no_drivers`` says why.
         register: Likewise.
         scores: By unit and period, periods as in ``quarters``.
-        prior: What records that came after a close change in closed periods.
+        prior: What records that came after a close change in closed periods that touch any of
+            ``quarters``, and what of others was found in them.
         factors: Rows that the quarter's figures rest on.
         own_factors: Ids of those that are the user's own.
         snapshots: Files of the inventory with the id of their content.
@@ -127,7 +132,6 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     calendar: str = ""
     runs: int = 0
     attached: str = ""
-    versions: Mapping[str, str] = {}
     findings: tuple[Finding, ...] = ()
 
     def quarter(self, name: str) -> Quarter | None:

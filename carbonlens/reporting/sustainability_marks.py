@@ -8,7 +8,7 @@ from carbonlens.reporting.block_charts import Bars, Kind, Mark, Panel, Trend, is
 from carbonlens.reporting.content import Phrase
 from carbonlens.reporting.figures import Entry
 from carbonlens.reporting.names import clip
-from carbonlens.reporting.sustainability_prints import axis_of, shown
+from carbonlens.reporting.sustainability_prints import axis_of
 
 _SAID = 12
 """Marks that the words of a chart name; the table beside it has all."""
@@ -78,8 +78,3 @@ def said(marks: Sequence[Mark]) -> str:
     """Return what marks show, in words with their figures."""
     told = "; ".join(f"{m.name} {m.text}" for m in marks[:_SAID])
     return told + (" and others, as the table beside it lists" if len(marks) > _SAID else "")
-
-
-def size(entry: Entry) -> float:
-    """Return the size of an entry, by which bars are ordered."""
-    return abs(shown(entry.printed.figure.estimate).value or 0.0)

@@ -9,7 +9,7 @@ from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.figure import Figure
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting.columns import Column
-from carbonlens.reporting.content import Phrase, label, phrase
+from carbonlens.reporting.content import Phrase, phrase
 from carbonlens.reporting.figures import Entry, FigureBook, exact
 from carbonlens.reporting.format import Printed, Quantity, Scale
 
@@ -132,8 +132,3 @@ def by_id(figures: Iterable[Figure]) -> Mapping[str, Figure]:
     for figure in figures:
         held.setdefault(figure.figure_id, figure)
     return held
-
-
-def period(name: str) -> Phrase:
-    """Return a period's name, which holds digits."""
-    return phrase(label(name))

@@ -258,7 +258,10 @@ def restatement_blocks(desk: Desk) -> Iterator[Block]:
     given = desk.given
     if not given.restatements and not given.prior:
         yield Paragraph(
-            text=phrase("None is kept in the ledger for the quarter, and no record came after a close.")
+            text=phrase(
+                "None is kept in the ledger for the quarter, and no record came after a close of any period "
+                "that this report shows."
+            )
         )
         return
     for number, one in enumerate(given.restatements):
@@ -319,7 +322,8 @@ def _prior(desk: Desk) -> TableBlock:
         )
     return table(
         "Prior periods",
-        "Records that came after a close: lines of the period in which they were found",
+        "Records that came after a close of a period that this report shows, or in one: lines of the "
+        "period in which they were found",
         "Closed period",
         [text_column("Found in"), text_column("Boundary or site"), "Energy"],
         rows,

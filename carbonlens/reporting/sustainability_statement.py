@@ -8,6 +8,8 @@ from carbonlens.accounting.periods_compared import (
     COST,
     Series,
     every_scope_key,
+    is_in_one,
+    least_key,
     scope_key,
 )
 from carbonlens.accounting.scope_totals import METHODS, Method
@@ -15,14 +17,22 @@ from carbonlens.accounting.scopes import Place
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.figure import Figure
 from carbonlens.reporting import format as fmt
-from carbonlens.reporting.block_charts import Bars, Kind
+from carbonlens.reporting.block_charts import Kind
 from carbonlens.reporting.columns import Column, column
 from carbonlens.reporting.content import Phrase, Row, Tile, label, phrase, quoted
 from carbonlens.reporting.document import Block, Bullets, Heading, Paragraph, TableBlock, Tiles
 from carbonlens.reporting.figures import Entry
 from carbonlens.reporting.names import clip
 from carbonlens.reporting.statement_columns import columns_of
-from carbonlens.reporting.sustainability_desk import Desk, table, words_of
+from carbonlens.reporting.sustainability_desk import (
+    Desk,
+    cost_keys,
+    currency_of,
+    head_of,
+    table,
+    undrawn,
+    words_of,
+)
 from carbonlens.reporting.sustainability_marks import bars
 from carbonlens.reporting.sustainability_prints import NONE, cell
 
@@ -92,7 +102,7 @@ def statement_blocks(desk: Desk) -> Iterator[Block]:
     yield Paragraph(text=_status(desk), strong=bool(given.label))
     yield Paragraph(text=_about(desk))
     yield Tiles(tiles=tuple(_tiles(desk, sums)))
-    yield from desk.picture(_chart(desk, sums))
+    yield from _charted(desk, sums)
     yield _table(desk, rows)
     gone = [
         phrase(label(q.name), ": ", quoted(clip(q.why_none, 120)))
@@ -108,7 +118,10 @@ def message(desk: Desk, sums: Sums) -> Phrase:
     given = desk.given
     name = given.period
     energy = sums.entry(_ENERGY, name, None) or sums.entry(_ENERGY_LEAST, name, None)
-    both = [(m, sums.entry(every_scope_key(m), name, m)) for m in METHODS]
+    both = [
+        (m, sums.entry(every_scope_key(m), name, m) or sums.entry(every_scope_key(m, is_least=True), name, m))
+        for m in METHODS
+    ]
     parts = [phrase(_text(e), f" {m}-based") for m, e in both]
     used = phrase(energy.text) if energy is not None else phrase(fmt.UNKNOWN, " energy")
     return phrase(label(name), ": ", used, "; ", parts[0], ", ", parts[1])
@@ -147,24 +160,31 @@ def _tiles(desk: Desk, sums: Sums) -> Iterator[Tile]:
     yield _tile(desk, sums, "Energy of the facilities", _ENERGY, None)
     for method in METHODS:
         yield _tile(desk, sums, f"Every scope, {method}-based", every_scope_key(method), method)
-    costs = [k for k in desk.given.compared.series if k.startswith(COST)]
-    if costs:
-        yield _tile(desk, sums, "Cost", costs[0], None)
-    else:
-        yield Tile(label="Cost", value=phrase(fmt.UNKNOWN), lines=(phrase("no price is known"),))
+    yield _cost(desk, sums)
+
+
+def _cost(desk: Desk, sums: Sums) -> Tile:
+    """Return the tile of cost: currencies are never added to each other, so each has a line of its own."""
+    keys = cost_keys(desk)
+    if len(keys) == 1:
+        return _tile(desk, sums, "Cost", keys[0], None)
+    if not keys:
+        return Tile(label="Cost", value=phrase(fmt.UNKNOWN), lines=(phrase("no price is known"),))
+    found = [(k, sums.entry(k, desk.given.period, None)) for k in keys]
+    lines = [phrase(e.text, *(phrase("; ", c) for c in _changes(desk, k))) for k, e in found if e is not None]
+    return Tile(label="Cost", value=phrase("in several currencies"), lines=tuple(lines))
 
 
 def _tile(desk: Desk, sums: Sums, name: str, key: str, method: Method | None) -> Tile:
     given = desk.given
-    entry = sums.entry(key, given.period, method)
+    entry, least = sums.entry(key, given.period, method), least_key(key)
+    lines = _changes(desk, key)
+    if entry is None and least is not None:
+        # Nothing but a lower bound is known, and that is more than nothing.
+        entry = sums.entry(least, given.period, method)
+        lines.insert(0, phrase("a lower bound: no whole sum is known"))
     if entry is None:
         return Tile(label=name, value=phrase(fmt.UNKNOWN), mark="open")
-    lines = []
-    for other in (given.previous, given.last_year):
-        change = given.compared.series[key].change.get(other)
-        if change is not None:
-            share = desk.prints.of(change[1], plus=True)
-            lines.append(phrase(share.text, " against ", label(other)))
     return Tile(
         label=name,
         value=phrase(entry.text),
@@ -174,17 +194,42 @@ def _tile(desk: Desk, sums: Sums, name: str, key: str, method: Method | None) ->
     )
 
 
-def _chart(desk: Desk, sums: Sums) -> Bars | None:
-    """Return both methods of the quarter and of those that it is compared with."""
+def _changes(desk: Desk, key: str) -> list[Phrase]:
+    """Return the relative changes of a line against the other quarters, in words."""
+    given, lines = desk.given, []
+    series = given.compared.series.get(key)
+    for other in (given.previous, given.last_year):
+        change = None if series is None else series.change.get(other)
+        if change is not None:
+            share = desk.prints.of(change[1], plus=True)
+            lines.append(phrase(share.text, " against ", label(other), _least_words(desk, key, other)))
+    return lines
+
+
+def _least_words(desk: Desk, key: str, other: str) -> Phrase:
+    """Return why a change is unknown: whose sums are or have lower bounds; empty where none is."""
+    left = [n for n in (desk.given.period, other) if desk.given.compared.has_least(key, n)]
+    return phrase(": lower bounds in ", label(", ".join(left))) if left else ()
+
+
+def _charted(desk: Desk, sums: Sums) -> Iterator[Block]:
+    """Yield the chart of both methods: the quarter and those that it is compared with.
+
+    A total with lower bounds beside it would look like a fall, so it is said instead of drawn.
+    """
     given, entries = desk.given, []
     names = [n for n in (given.last_year, given.previous, given.period) if given.quarter(n) is not None]
     for method in METHODS:
         for name in names:
-            entry = sums.entry(every_scope_key(method), name, method)
+            key = every_scope_key(method)
+            entry = sums.entry(key, name, method)
             kind: Kind = "actual" if name == given.period else "earlier"
-            if entry is not None:
+            if entry is not None and not given.compared.has_least(key, name):
                 entries.append((f"{name} {method}-based", kind, entry))
-    return bars("scopes", phrase("Emissions of every scope, by both methods"), entries)
+    yield from desk.picture(bars("scopes", phrase("Emissions of every scope, by both methods"), entries))
+    left = undrawn(desk, [(f"Every scope, {m}-based", every_scope_key(m)) for m in METHODS], names)
+    if left:
+        yield left
 
 
 def _rows(desk: Desk, sums: Sums) -> Iterator[Row]:
@@ -211,7 +256,16 @@ def _rows(desk: Desk, sums: Sums) -> Iterator[Row]:
         if key in _WORDS and key not in (_ENERGY, _ENERGY_LEAST):
             yield _row(desk, sums, key, phrase(_WORDS[key]), None)
         elif key.startswith(COST):
-            yield _row(desk, sums, key, phrase("Cost in ", quoted(key.removeprefix(COST))), None)
+            yield _row(desk, sums, key, phrase("Cost in ", quoted(currency_of(key))), None)
+        elif is_in_one(key) and _is_converted(desk, key):
+            words = phrase("Cost of every currency, in ", quoted(currency_of(key)))
+            yield _row(desk, sums, key, words, None)
+
+
+def _is_converted(desk: Desk, key: str) -> bool:
+    """Tell whether a cost in the reporting currency says more than the line of that currency."""
+    others = (k for k in desk.given.compared.series if k.startswith(COST))
+    return any(k != f"{COST}{currency_of(key)}" for k in others)
 
 
 def _of_place(desk: Desk, sums: Sums, place: Place) -> Iterator[Row]:
@@ -269,6 +323,7 @@ def _changed(desk: Desk, key: str, other: str) -> tuple[Phrase, ...]:
         phrase(absolute.text),
         phrase(absolute.interval),
         phrase(share.text) if share.known else (),
+        phrase("lower bounds") if _least_words(desk, key, other) else (),
     )
     return tuple(line for line in lines if line)
 
@@ -277,8 +332,8 @@ def _table(desk: Desk, rows: Sequence[Row]) -> TableBlock:
     given = desk.given
     columns = [
         phrase(label(given.period)),
-        phrase(label(given.previous)),
-        phrase(label(given.last_year)),
+        head_of(desk, given.previous),
+        head_of(desk, given.last_year),
         phrase("Year to date"),
         phrase("Change against ", label(given.previous)),
         phrase("Change against ", label(given.last_year)),
@@ -292,7 +347,8 @@ def _table(desk: Desk, rows: Sequence[Row]) -> TableBlock:
         phrase(
             "A total is by one method, never without its name. ",
             NONE,
-            " is none of it in that period. Lower bounds stand beside the sums and are in none. Emissions "
-            "are rounded so that each column adds up.",
+            " is none of it in that period, or a lower bound of it alone. Lower bounds stand beside the "
+            "sums and are in none; a change between sums that lack them is unknown. Emissions are rounded "
+            "so that each column adds up.",
         ),
     )

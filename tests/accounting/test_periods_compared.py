@@ -5,7 +5,7 @@ import pytest
 from carbonlens.accounting.demand import Period
 from carbonlens.accounting.emissions import Rate
 from carbonlens.accounting.largest_groups import largest_groups
-from carbonlens.accounting.periods_compared import compared, every_scope_key
+from carbonlens.accounting.periods_compared import compared, every_scope_key, least_key
 from carbonlens.accounting.propagation import stated
 from carbonlens.accounting.site_energy import Activity, SiteTerms
 from carbonlens.accounting.statement import Given, statement
@@ -97,6 +97,79 @@ def test_lower_bounds_stand_beside_the_sum_and_are_in_none():
     assert every_scope_key("location", is_least=True) in found.series
     assert "scope_2.location_at_least_kg" in found.series
     assert not {"scope_2.location_kg", "total.facility_kwh"} & set(found.series)
+
+
+def of_parts(name, parts):
+    """Return a statement of several sites; ``device`` leaves a site's energy a lower bound."""
+    month = MONTHS[name]
+    rate = Rate(factor_id="f", kg_per_kwh=stated(0.5, 0.1, "f", "kg/kWh"), span="direct")
+    terms, activities = {}, []
+    for site_id, kwh, boundary in parts:
+        site = Site(site_id=site_id, kind="own", entity="E", market="M", zone="DE")
+        rates = {month: rate}
+        terms[site_id] = SiteTerms(
+            site_id=site_id,
+            site=site,
+            location=rates,
+            residual=rates,
+            span="direct",
+            input_ids=("f",),
+            supply=stated(0.05, 0.01, "s", "kg/kWh"),
+            loss=stated(0.06, 0.01, "l", "1"),
+        )
+        activities.append(
+            Activity(
+                site_id=site_id,
+                month=month,
+                boundary=boundary,
+                energy=Estimate(value=kwh * 3.6e6, unit="J", u_random=kwh * 3.6e4),
+                location=stated(kwh * 0.5, 0.1, "f", "kg"),
+                runs=1,
+                group=None,
+            )
+        )
+    return statement(
+        Given(
+            period=Period(name=name, months=(month,)),
+            label=None,
+            activities=tuple(activities),
+            grouped=(),
+            terms=terms,
+        )
+    )
+
+
+WHOLE, MIXED, BOUND = (
+    [("a", 100, first), ("b", 900, second)]
+    for first, second in (("facility", "facility"), ("facility", "device"), ("device", "device"))
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "own"),
+    [(WHOLE, MIXED), (MIXED, WHOLE), (MIXED, MIXED), (WHOLE, BOUND), (BOUND, WHOLE)],
+)
+def test_a_sum_that_lower_bounds_stand_beside_has_no_known_change(before, own):
+    held = {"2026Q2": of_parts("2026Q2", before), "2026Q3": of_parts("2026Q3", own)}
+    found = compared(held, "2026Q3", ("2026Q2",), ("2026Q2", "2026Q3"))
+    sums = [k for k in found.series if least_key(k) in found.series]
+    assert {"total.facility_kwh", "scope_2.location_kg", every_scope_key("market")} <= set(sums)
+    for key in sums:
+        absolute, relative = found.series[key].change["2026Q2"]
+        assert (absolute.estimate.state, absolute.estimate.value) == ("unknown", None), key
+        assert (relative.estimate.state, relative.estimate.value) == ("unknown", None), key
+        assert "lower bound" in absolute.formula
+        named = [n for n in held if n in absolute.formula]
+        assert named == [n for n in held if found.has_least(key, n)]
+        assert named
+
+
+def test_whole_sums_have_a_known_change_and_no_words_of_bounds():
+    held = {n: of_parts(n, WHOLE) for n in ("2026Q2", "2026Q3")}
+    found = compared(held, "2026Q3", ("2026Q2",), ("2026Q2", "2026Q3"))
+    absolute, relative = found.series["total.facility_kwh"].change["2026Q2"]
+    assert (absolute.estimate.state, relative.estimate.value) == ("known", 0.0)
+    assert "lower bound" not in absolute.formula
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5])

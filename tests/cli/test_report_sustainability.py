@@ -31,7 +31,12 @@ def test_the_page_and_a_closed_quarter_is_no_draft(tmp_path):
     shell("ledger", "close", "2026Q3", "--by", "auditor", **places)
     shell(*asked, **places)
     text = (tmp_path / "out" / "sustainability-2026Q3.md").read_text("utf-8")
-    assert "DRAFT" not in text.split("## ")[1]
+    page = text.split("## ")[1]
+    for other in ("2026Q2", "2025Q3"):
+        # Heads of the other quarters' columns say that those are open.
+        assert f"{other} DRAFT" in page
+        page = page.replace(f"{other} DRAFT", other)
+    assert "DRAFT" not in page
     assert "is closed: its records are those of the close" in text
     assert "auditor" in text
 
@@ -48,3 +53,11 @@ def test_the_page_and_a_closed_quarter_is_no_draft(tmp_path):
 def test_options_of_another_report_are_refused(arguments, words, tmp_path):
     done = Shell(tmp_path)("report", *arguments, "-o", tmp_path / "out", code=2)
     assert words in done.stderr
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_templates_of_the_project_that_it_does_not_read_are_named(declared, tmp_path):
+    text = '[tool.carbonlens]\ntemplates = "own"\n' if declared else ""
+    (tmp_path / "pyproject.toml").write_text(text, "utf-8")
+    done = Shell(tmp_path)("report", "sustainability", "--format", "md", "-o", tmp_path / "out", code=2)
+    assert ("the sustainability report takes no templates: those of " in done.stderr) is declared

@@ -6,6 +6,7 @@ import base64
 import shutil
 import struct
 import zlib
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -165,6 +166,7 @@ def png(width=2, height=1):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
+SVG_HEAD = b'<svg xmlns="http://www.w3.org/2000/svg">'
 SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 1" onload="alert()"><script>alert()</script>
 <style>@import url(http://x)</style><rect width="4" height="1" fill="#123456" style="fill:url(http://x)"/>
 <image href="http://x/y.png"/><foreignObject><p xmlns="http://www.w3.org/1999/xhtml">x</p></foreignObject>
@@ -186,6 +188,7 @@ def test_a_logo_is_printed_and_an_svg_keeps_what_draws(tmp_path):
     [
         ("l.svg", b'<!DOCTYPE svg [<!ENTITY a "b">]><svg xmlns="http://www.w3.org/2000/svg"/>', "entities"),
         ("l.svg", b"<svg xmlns='http://www.w3.org/2000/svg'><g></svg>", "no SVG"),
+        ("l.svg", SVG_HEAD + b"<g>" * 1500 + b"</g>" * 1500 + b"</svg>", "nested too deeply"),
         ("l.png", b"GIF89a", "neither"),
         ("l.png", png()[:30], "damaged"),
         ("l.png", png(5000, 1), "5000 x 1"),
@@ -227,6 +230,21 @@ def test_a_link_that_leads_out_of_the_folder_is_not_read(tmp_path):
     (own / "in.j2").symlink_to(tmp_path / "secret.j2")
     look, _ = find_look(own)
     assert set(look.templates) == {PAGE["business-case"]}
+
+
+def test_a_folder_with_too_much_is_not_walked_to_its_end(tmp_path, monkeypatch):
+    own = folder(tmp_path, "business-case", "")
+    seen = []
+
+    def endless(self, pattern):
+        for number in range(20_000):
+            seen.append(number)
+            yield self / PAGE["business-case"]
+
+    monkeypatch.setattr(Path, "rglob", endless)
+    with pytest.raises(ConfigError, match="more than 200 files"):
+        find_look(own)
+    assert len(seen) == 201
 
 
 def test_colours_and_fonts_follow_ours(tmp_path):

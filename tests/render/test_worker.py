@@ -61,7 +61,8 @@ def test_memory_is_limited_and_the_process_goes_on(one):
 
 
 def test_no_name_is_looked_up_and_no_program_started(one):
-    for task in ("look_up", "start_a_program"):
+    forbidden = ("look_up", "start_a_program", "send_a_datagram", "send_a_message", "fork_with_a_terminal")
+    for task in forbidden:
         with pytest.raises(RenderError, match="a report is made without"):
             one.render(f"{TASKS}:{task}")
 
@@ -71,6 +72,16 @@ def test_what_is_being_done_is_told(one):
     one.render(f"{TASKS}:slow", 0.5, progress=lambda words, seconds: told.append((words, seconds)))
     assert "counting sheep" in {words for words, _ in told}
     assert [s for _, s in told] == sorted(s for _, s in told)
+
+
+def test_an_ended_process_leaves_no_pipes_behind():
+    old = worker.shared()
+    os.kill(old.pid, signal.SIGKILL)
+    old._process.wait()
+    assert worker.shared() is not old
+    assert old._process.stdin.closed
+    assert old._process.stdout.closed
+    assert old._said.closed
 
 
 def test_a_process_that_dies_is_told_and_another_is_started():

@@ -36,3 +36,17 @@ def look_up():
 
 def start_a_program():
     return subprocess.run(["true"], check=True)
+
+
+def send_a_datagram():
+    return socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", 9))
+
+
+def send_a_message():
+    return socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendmsg([b"x"], (), 0, ("127.0.0.1", 9))
+
+
+def fork_with_a_terminal():
+    if os.forkpty()[0] == 0:
+        os._exit(0)
+    return b""
