@@ -196,7 +196,9 @@ def _checks(desk: Desk) -> Iterator[Phrase]:
         "Every printed number has a figure id; the page is refused where one differs from its figure."
     )
     yield phrase("Compute it again: carbonlens verify REPORT. ", quoted(desk.given.attached))
-    yield phrase("Open one figure of a statement, bridge, score or initiative: carbonlens explain FIGURE, against the ledger.")
+    yield phrase(
+        "Open one figure of a statement, bridge or initiative: carbonlens explain FIGURE, by the ledger."
+    )
     yield phrase("Check the chain of closes and every record: carbonlens ledger verify.")
 
 
