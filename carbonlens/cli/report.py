@@ -2,51 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 from carbonlens.cli import grammar
 from carbonlens.cli.account import InventoryOption
 from carbonlens.cli.compare_business import BusinessOption
 from carbonlens.cli.factors import FactorsOption
 from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption, StudyOption
+from carbonlens.cli.report_progress import Progress
+from carbonlens.cli.report_templates import InitTemplateOption, ListTemplatesOption
 
 if TYPE_CHECKING:
     from carbonlens.domain.comparison import Comparison
     from carbonlens.domain.evidence import Evidence
 
-_SHOWN_AFTER_S: Final = 1.0
-
 
 def register(app: grammar.Commands) -> None:
     """Add the command."""
     app.add("report", report_command)
-
-
-def _list_templates(wanted: bool) -> None:
-    if not wanted:
-        return
-    from carbonlens.app.report_look import list_templates
-    from carbonlens.cli import output as out
-
-    for name, blocks in list_templates().items():
-        out.say(name)
-        for block, words in blocks:
-            out.say(f"  {block:<14} {words}")
-    raise grammar.Exit(0)
-
-
-def _init_templates(folder: Path | None) -> None:
-    if folder is None:
-        return
-    from carbonlens.app.report_look import init_templates
-    from carbonlens.cli import output as out
-
-    for path in init_templates(folder):
-        out.say(f"saved {path}")
-    raise grammar.Exit(0)
 
 
 def report_command(
@@ -81,15 +55,8 @@ def report_command(
     timeout: Annotated[
         float, grammar.Option("--timeout", metavar="S", min=0.1, help="Seconds that making a file may take.")
     ] = 300.0,
-    list_templates: Annotated[
-        bool, grammar.Option("--list-templates", callback=_list_templates, help="List templates and blocks.")
-    ] = False,
-    init_template: Annotated[
-        Path | None,
-        grammar.Option(
-            "--init-template", metavar="DIR", callback=_init_templates, help="Begin a folder of templates."
-        ),
-    ] = None,
+    list_templates: ListTemplatesOption = False,
+    init_template: InitTemplateOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write a report of a study; `carbonlens verify` computes it again from the file alone."""
@@ -98,15 +65,13 @@ def report_command(
 
     del list_templates, init_template  # their callbacks end the command
     formats = tuple(dict.fromkeys(f.strip() for f in format_.split(",")))
-    with _Progress() as progress:
+    with Progress() as progress:
         making = Making(limits=Limits(memory_mb=memory_mb, seconds=timeout), progress=progress.tell)
         if kind == "sustainability":
-            from carbonlens.app.sustainability_report import report_sustainability, unread_templates
-            from carbonlens.cli.output import note
+            from carbonlens.app.sustainability_report import report_sustainability
 
             refuse_others(study=study, assumptions=assumptions, business=business, templates=templates)
-            if (own := unread_templates()) is not None:
-                note(f"the sustainability report takes no templates: those of {own} are not used")
+            _tell_of_unread()
             written = report_sustainability(
                 period,
                 formats=formats,
@@ -132,6 +97,14 @@ def report_command(
                 making=making,
             )
     _say(written, json=json)
+
+
+def _tell_of_unread() -> None:
+    from carbonlens.app.sustainability_report import unread_templates
+    from carbonlens.cli.output import note
+
+    if (own := unread_templates()) is not None:
+        note(f"the sustainability report takes no templates: those of {own} are not used")
 
 
 def _compared(
@@ -174,32 +147,3 @@ def refuse_others(kind: str = "sustainability", **given: object) -> None:
     for name, value in given.items():
         if value is not None:
             raise UsageError(f"the {kind} report takes no --{name}", where=f"--{name}", mend="leave it out")
-
-
-class _Progress:
-    """A line on a terminal that says what is being done, once that takes more than a moment."""
-
-    def __init__(self) -> None:
-        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
-        self._shown = False
-
-    def tell(self, words: str, seconds: float) -> None:
-        """Write the line again."""
-        if self._is_terminal and seconds > _SHOWN_AFTER_S:
-            self._write(f"report: {words}, {seconds:.0f} s")
-            self._shown = True
-
-    def __enter__(self) -> _Progress:
-        """Begin without a line."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Take the line away."""
-        if self._shown:
-            self._write("")
-
-    @staticmethod
-    def _write(line: str) -> None:
-        with suppress(OSError):
-            sys.stderr.write(f"\r\x1b[K{line}")
-            sys.stderr.flush()
