@@ -96,7 +96,7 @@ def sandbox(look: Look) -> SandboxedEnvironment:
     class Sandbox(base):  # type: ignore[misc, valid-type]  # jinja is imported late
         intercepted_binops = frozenset(("*", "**"))
 
-        def call_binop(self, context: object, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401
+        def call_binop(self, context: object, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401  # values of a template
             _check_size(operator, left, right)
             return super().call_binop(context, operator, left, right)
 

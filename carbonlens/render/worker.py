@@ -106,8 +106,9 @@ class Worker:
                 return self._asked(request, limits, progress)
             except CarbonlensError:
                 raise
-            except BaseException:
-                # Interrupted: an answer that still comes would be taken for that of the next request.
+            except (
+                BaseException
+            ):  # raised again: an answer that still comes would be taken for the next one's
                 self.kill()
                 raise
 

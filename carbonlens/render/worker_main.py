@@ -109,8 +109,7 @@ def _serve(request: bytes, answers: BinaryIO) -> None:
     listen(lambda words: _send(answers, STAGE, words.encode("utf-8", "replace")))
     memory_mb = None
     try:
-        # From our own parent over a pipe nobody else holds.
-        memory_mb, where, args, kwargs = pickle.loads(request)  # noqa: S301
+        memory_mb, where, args, kwargs = pickle.loads(request)  # noqa: S301  # our parent's, by its pipe
         _limit(memory_mb)
         module, _, function = where.partition(":")
         made = getattr(import_module(module), function)(*args, **kwargs)

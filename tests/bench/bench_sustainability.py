@@ -15,14 +15,17 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from tests.bench.bench_statement import make
 
 CPUS = {0, 1}
 PERIOD = "2026Q2"
 
+T = TypeVar("T")
 
-def measured(words: str, call: Callable[[], object]) -> object:
+
+def measured(words: str, call: Callable[[], T]) -> T:
     """Run a call and print what it took."""
     wall, cpu = time.perf_counter(), time.process_time()
     made = call()
@@ -43,16 +46,16 @@ def parts(folder: Path) -> None:
 
     held = {n: folder / n for n in ("inventory", "ledger")}
     found = measured("gather", lambda: gather(PERIOD, factors=folder / "factors.csv", **held))
-    given = measured("view", lambda: material(found))  # type: ignore[arg-type]  # of the line above
-    view = given.view  # type: ignore[attr-defined]  # likewise
-    print(f"{len(view.figures)} figures, {len(view.plots)} charts, {found.given.runs} runs")  # type: ignore[attr-defined]
-    files = measured("attachments", lambda: enclosed(msgspec.json.encode(shape_of(given)), found))  # type: ignore[arg-type]
-    for file in files:  # type: ignore[attr-defined]
+    given = measured("view", lambda: material(found))
+    view = given.view
+    print(f"{len(view.figures)} figures, {len(view.plots)} charts, {found.given.runs} runs")
+    files = measured("attachments", lambda: enclosed(msgspec.json.encode(shape_of(given)), found))
+    for file in files:
         print(f"  {file.name} {len(file.content) / 1e6:.2f} MB")
-    content = measured("pdf", lambda: render_document_pdf(view, enclosed=files))  # type: ignore[arg-type]
-    print(f"  {len(content) / 1e6:.2f} MB")  # type: ignore[arg-type]
+    content = measured("pdf", lambda: render_document_pdf(view, enclosed=files))
+    print(f"  {len(content) / 1e6:.2f} MB")
     for name in ("xlsx", "md", "json"):
-        measured(name, lambda name=name: rendered(given, name))  # type: ignore[misc, arg-type]
+        measured(name, lambda name=name: rendered(given, name))
 
 
 def command(folder: Path) -> None:
