@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,11 +113,26 @@ def report(  # noqa: PLR0913  # optional and by name
     ensure_writable(out_dir)
     start_rendering(formats)
     from carbonlens.app.report_look import find_look
-    from carbonlens.ledger.store import write_atomically
 
     look, numbers = find_look(templates)
     given = material(comparison, sections, evidence, look=look, numbers=numbers)
     contents = {format_: rendered(given, format_, making) for format_ in dict.fromkeys(formats)}
+    return save(contents, out_dir, stem)
+
+
+def save(contents: Mapping[str, bytes], out_dir: Path, stem: str) -> dict[str, Path]:
+    """Write files and return them by format.
+
+    Args:
+        contents: By format.
+        out_dir: Folder that is there.
+        stem: File name without suffix.
+
+    Raises:
+        UnwritableError: If one cannot be written.
+    """
+    from carbonlens.ledger.store import write_atomically
+
     files = {format_: out_dir / f"{stem}.{format_}" for format_ in contents}
     for format_, file in files.items():
         try:

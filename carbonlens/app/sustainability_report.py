@@ -13,8 +13,8 @@ from carbonlens.app.report import (
     KNOWN_FORMATS,
     Making,
     ensure_writable,
+    save,
     start_rendering,
-    unwritable,
 )
 from carbonlens.app.sustainability import Gathered, gather
 from carbonlens.app.sustainability_enclosed import Basis, basis_of, enclosed, words_of
@@ -66,20 +66,12 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
         MissingExtraError: If the ``analysis`` or ``report`` extra is not installed.
         VerificationError: If a printed number is not that of its figure.
     """
-    from carbonlens.ledger.store import write_atomically
-
     check_formats(formats)
     ensure_writable(out_dir)
     start_rendering(formats)
     given = material(gather(period, inventory=inventory, factors=factors, ledger=ledger, now_us=now_us))
     contents = {format_: rendered(given, format_, making) for format_ in dict.fromkeys(formats)}
-    files = {f: out_dir / f"sustainability-{given.basis.period}.{f}" for f in contents}
-    for format_, file in files.items():
-        try:
-            write_atomically(file, contents[format_])
-        except OSError as error:
-            raise unwritable(file, error) from error
-    return files
+    return save(contents, out_dir, f"sustainability-{given.basis.period}")
 
 
 def unread_templates() -> Path | None:
