@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from carbonlens.domain.counting import counted
+from carbonlens.domain.finding import Finding
 from carbonlens.errors import InputFileError
 from carbonlens.importers.cells import UNKNOWN_WORDS
 from carbonlens.importers.claiming import each
@@ -190,8 +191,9 @@ class _Log:
                 where=self._source.shown,
                 mend="log power.draw too, and index where there are several GPUs",
             )
-        rows: Iterator[Row | Chunk] = self._parsed(self._source.lines())
-        ahead = [row for row in islice(rows, _LOOK_AHEAD) if isinstance(row, Row)]
+        rows: Iterator[Row | Chunk | Finding] = self._parsed(self._source.lines())
+        met = list(islice(rows, _LOOK_AHEAD))
+        ahead = [row for row in met if isinstance(row, Row)]
         self._bears_units = any(with_unit(r.cells[c.place])[1] for r in ahead for c in self._power)
         id_places = self._id_places(ahead)
         self._counts = self._counted_columns(ahead, id_places)
@@ -201,32 +203,38 @@ class _Log:
             yield Named(hardware=", ".join(hardware))
         places = self._places(ahead, id_places)
         samples = DeviceSamples(has_times=self._time is not None)
-        if len(ahead) == _LOOK_AHEAD and self._may_be_plain(places):
+        if len(met) == _LOOK_AHEAD and self._may_be_plain(places):
             rows = self._by_blocks(self._line, id_places, samples)
-        yield from self._taken(chain(ahead, rows), id_places, places, samples)
+        yield from self._said
+        yield from self._taken(chain(met, rows), id_places, places, samples)
         if not samples.is_known:
             raise self._nothing()
         yield from samples.hand_on()
-        yield from self._said
         yield from self._once.findings()
         yield from self._clock.findings
         yield Tally(rows=self._rows, rejected=self._rejected)
 
     def _taken(
-        self, rows: Iterable[Row | Chunk], ids: list[int], places: Places | None, samples: DeviceSamples
+        self,
+        rows: Iterable[Row | Chunk | Finding],
+        ids: list[int],
+        places: Places | None,
+        samples: DeviceSamples,
     ) -> Iterator[Item]:
-        """Yield the samples of rows, and those of blocks as they come."""
+        """Yield the samples of rows, those of blocks as they come, and what is wrong, by its line."""
         for row in rows:
+            if isinstance(row, Finding):
+                yield row
+                continue
             if isinstance(row, Chunk):
                 yield from samples.hand_on()
                 yield row
                 continue
-            self._take(row, ids, places, samples)
+            wrong = self._take(row, ids, places, samples)
+            if wrong is not None:
+                yield wrong
             if samples.is_full:
                 yield from samples.hand_on()
-            if self._said:
-                yield from self._said
-                self._said.clear()
 
     def _may_be_plain(self, places: Places | None) -> bool:
         """Whether blocks of further rows may be read by columns."""
@@ -234,7 +242,9 @@ class _Log:
         is_csv = self._delimiter == "," and self._time == 0 and len(self._columns) > 1
         return is_csv and places is None and units <= {"", "w"} and type(self._source) is Source
 
-    def _by_blocks(self, last: int, ids: list[int], samples: DeviceSamples) -> Iterator[Row | Chunk]:
+    def _by_blocks(
+        self, last: int, ids: list[int], samples: DeviceSamples
+    ) -> Iterator[Row | Chunk | Finding]:
         """Yield the rows after a line: samples of plain blocks, others one by one."""
         from carbonlens.importers import nvidia_smi_blocks as blocks
 
@@ -257,7 +267,7 @@ class _Log:
                 samples.is_known = True
                 yield Chunk(channel=channel, t_us=found.t_us[rows], values=values, line=line)
 
-    def _parsed(self, lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
+    def _parsed(self, lines: Iterable[tuple[int, str]]) -> Iterator[Row | Finding]:
         header = [c.name for c in self._columns]
         is_first = self._has_header and not self._rows
         for line, text in lines:
@@ -277,7 +287,7 @@ class _Log:
                     raise ValueError(f"has not as many cells as there are columns, but {size}")
                 yield Row(line, self._t_us(cells, line), cells)
             except ValueError as error:
-                self._reject(line, error)
+                yield self._reject(line, error)
 
     def _t_us(self, cells: list[str], line: int) -> float | None:
         if self._time is None:
@@ -287,16 +297,19 @@ class _Log:
             raise ValueError(f"has timestamp {text!r}, which is no date and time")
         return self._clock.us(datetime.fromisoformat(text.replace("/", "-")), line)
 
-    def _take(self, row: Row, ids: list[int], places: Places | None, samples: DeviceSamples) -> None:
+    def _take(
+        self, row: Row, ids: list[int], places: Places | None, samples: DeviceSamples
+    ) -> Finding | None:
+        """Take a row's samples, or say why it has none."""
         try:
             device, shown = self._device(row, ids, places)
             values = [(c, self._watts(row, c)) for c in self._power]
         except ValueError as error:
-            self._reject(row.line, error)
-            return
+            return self._reject(row.line, error)
         for column, watts in values:
             channel = self._channels.get((device, column.name)) or self._channel(device, shown, column)
             samples.add(channel, row.t_us, watts, row.line)
+        return None
 
     def _channel(self, device: str, shown: str, column: Column) -> Channel:
         is_counted = column.name == self._counts.get(device, next(iter(self._counts.values()), ""))
@@ -387,11 +400,11 @@ class _Log:
             return told
         return {f"GPU {place}": told[""] for place in range(64)}
 
-    def _reject(self, line: int, error: ValueError) -> None:
+    def _reject(self, line: int, error: ValueError) -> Finding:
         self._rejected += 1
         self._why = self._why or str(error)
         text = f"line {line} {error}; the row is left out"
-        self._said.append(finding("CL202", "error", text, self._source, line=line, mend="mend the row"))
+        return finding("CL202", "error", text, self._source, line=line, mend="mend the row")
 
     def _nothing(self) -> InputFileError:
         names = ", ".join(c.name for c in self._power)

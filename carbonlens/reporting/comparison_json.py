@@ -1,7 +1,8 @@
 """The machine-readable shape of a comparison, which outside scripts rely on.
 
 Fields may be added; none is renamed. What is unknown is null beside its state;
-no number is ever NaN or infinite, which JSON does not know.
+no number is ever NaN or infinite, and no text holds half a letter (a lone surrogate):
+JSON knows neither.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from carbonlens.domain.comparison import (
     StepResult,
 )
 from carbonlens.domain.estimate import Estimate
+from carbonlens.reporting.names import without_halves
 
 SCHEMA: Final = "carbonlens/compare/1"
 
@@ -81,8 +83,8 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "environment": dict(c.environment),
         "findings": [msgspec.to_builtins(f) for f in c.findings],
     }
-    finite: dict[str, Any] = _finite(shape)
-    return finite
+    encodable: dict[str, Any] = _encodable(shape)
+    return encodable
 
 
 def _step(step: StepResult, comparison: Comparison) -> dict[str, Any]:
@@ -236,11 +238,14 @@ def estimate_json(estimate: Estimate | None) -> dict[str, Any] | None:
     return shape
 
 
-def _finite(shape: Any) -> Any:  # noqa: ANN401 - a JSON value of any kind
+def _encodable(shape: Any) -> Any:  # noqa: ANN401 - a JSON value of any kind
+    """Return a value without what JSON has not: numbers that are none, halves of letters in names."""
     if isinstance(shape, float):
         return shape if math.isfinite(shape) else None
+    if isinstance(shape, str):
+        return without_halves(shape)
     if isinstance(shape, Mapping):
-        return {key: _finite(value) for key, value in shape.items()}
-    if isinstance(shape, list):
-        return [_finite(value) for value in shape]
+        return {_encodable(key): _encodable(value) for key, value in shape.items()}
+    if isinstance(shape, list | tuple):
+        return [_encodable(value) for value in shape]
     return shape

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 _BOX: Final = "□"
+_HALVES: Final = re.compile("[\ud800-\udfff]")
 _JOINERS: Final = "\u200c\u200d"
 _MAX_MARKS: Final = 2
 
@@ -39,6 +40,11 @@ def clean(text: str) -> str:
         elif category != "Cf" or char in _JOINERS:
             kept.append(char)
     return "".join(kept).strip() or _BOX
+
+
+def without_halves(text: str) -> str:
+    """Return the text with a box for each lone surrogate, which no encoding of Unicode can hold."""
+    return _HALVES.sub(_BOX, text)
 
 
 def clip(text: str, width: int) -> str:

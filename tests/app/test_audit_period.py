@@ -82,7 +82,7 @@ def test_the_statement_of_a_ledger_is_audited_as_its_file_is(place, audited):
 @pytest.mark.parametrize(
     ("change", "code", "said"),
     [
-        (lambda s: scale(s, "lab", "location_kg", 1000), "CL702", "a unit slip by 1,000"),
+        (lambda s: scale(s, "lab", "location_kg", 1000), "CL702", "a unit slip by 1000 (g, kg"),
         (lambda s: scale(s, "lab", "location_kg", 1000), "CL701", "no grid is above"),
         (lambda s: scale(s, "lab", "location_kg", 1.3), "CL703", "do not give the output"),
         (lambda s: scale(s, "lab", "location_kg", 1 / 1.25), "CL705", "PUE applied 0 times"),

@@ -1,6 +1,5 @@
 """Large logs of nvidia-smi by columns: what comes out is what the row path alone gives."""
 
-import time
 from unittest.mock import patch
 
 import pytest
@@ -127,23 +126,3 @@ def test_a_plain_log_goes_by_columns(tmp_path, head):
         by(path, Options(tz="UTC"), columns=True)
     assert len(met) > 5
     assert None not in met
-
-
-@pytest.mark.slow
-def test_a_log_is_read_by_columns_at_half_a_million_rows_per_cpu_second_at_least(tmp_path):
-    path = tmp_path / "gpu.csv"
-    lines = [
-        f"2026/01/{1 + s // 86_400:02} {s // 3600 % 24:02}:{s // 60 % 60:02}:{s % 60:02}.000, "
-        f"{i}, {100 + s % 77}.{i}5 W"
-        for s in range(200_000)
-        for i in range(4)
-    ]
-    path.write_text("timestamp, index, power.draw [W]\n" + "\n".join(lines) + "\n")
-    source = Source(path)
-    assert source.sha256
-    since = time.process_time()
-    found = harvest(IMPORTER, Group((source,)), Options(tz="UTC"))
-    seconds = time.process_time() - since
-    assert found.rows == len(lines)
-    print(f"{len(lines) / seconds:.0f} rows per CPU second")
-    assert len(lines) / seconds > 500_000
