@@ -1,5 +1,6 @@
 """Large logs of nvidia-smi by columns: what comes out is what the row path alone gives."""
 
+from contextlib import ExitStack
 from unittest.mock import patch
 
 import pytest
@@ -40,10 +41,12 @@ ZONES = (None, "UTC", "Europe/Paris", "Australia/Lord_Howe")
 
 def by(path, options, *, columns):
     """Read a log by columns, or by rows alone."""
-    with (
-        patch.object(nvidia_smi, "_LOOK_AHEAD", 4 if columns else 1 << 40),
-        patch.object(nvidia_smi_blocks, "BLOCK_BYTES", 300),
-    ):
+    with ExitStack() as stack:
+        # What the first rows tell of the others is the same either way.
+        stack.enter_context(patch.object(nvidia_smi, "_LOOK_AHEAD", 4))
+        stack.enter_context(patch.object(nvidia_smi_blocks, "BLOCK_BYTES", 300))
+        if not columns:
+            stack.enter_context(patch.object(nvidia_smi._Log, "_may_be_plain", lambda *_: False))
         try:
             return harvest(IMPORTER, Group((Source(path),)), options)
         except InputFileError as error:
