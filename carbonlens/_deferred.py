@@ -8,6 +8,7 @@ called when a decoder is made, which measuring does without.
 
 from __future__ import annotations
 
+import _thread
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -55,16 +56,39 @@ def load_records_library() -> None:
     """Load msgspec without the backports, which it finds as they are once it makes use of them.
 
     In the user's process: another thread that imports them meanwhile gets what it wants of
-    them, and from then on whoever imports them does so as ever. Nothing is done where either
-    is loaded already.
+    them, and from then on whoever imports them does so as ever. Where they are loaded already
+    they stay so; nothing is done where msgspec is.
+
+    It is loaded in a thread of its own, which no Ctrl-C reaches. An interrupt in the middle
+    leaves its extension half made (msgspec 0.22), and the next import of it crashes the
+    interpreter: a notebook whose first cell was stopped, and run again.
     """
-    if "msgspec" in sys.modules or BACKPORTS in sys.modules:
+    if "msgspec" in sys.modules:
         return
+    ended = _thread.allocate_lock()
+    ended.acquire()
+
+    def load() -> None:
+        try:
+            _load()
+        except BaseException:  # noqa: BLE001, S110  # whoever imports it next is told why it cannot be
+            pass
+        finally:
+            ended.release()
+
+    try:
+        _thread.start_new_thread(load, ())
+    except RuntimeError:  # no thread is to be had
+        load()
+    ended.acquire()
+
+
+def _load() -> None:
     # What msgspec takes of them. The marks are those of the standard library from Python 3.11 on.
     stand_in = Deferred(
         BACKPORTS, {"get_type_hints": _type_hints, "NotRequired": NotRequired, "Required": Required}
     )
-    sys.modules[BACKPORTS] = stand_in
+    sys.modules.setdefault(BACKPORTS, stand_in)
     try:
         import msgspec  # noqa: F401  # for the effect
     finally:

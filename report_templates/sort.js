@@ -1,4 +1,5 @@
 // Sortable tables: each column head becomes a button; the third press gives the written order back.
+// Tables that are wider than their box say so.
 (() => {
   const key = (cell) => {
     if (cell.dataset.sort !== undefined) return Number(cell.dataset.sort);
@@ -37,4 +38,12 @@
       });
     });
   }
+  const tell = () => {
+    for (const box of document.querySelectorAll(".scroll")) {
+      box.classList.toggle("more", box.scrollWidth > box.clientWidth + 1);
+    }
+  };
+  tell();
+  document.fonts.ready.then(tell);
+  window.addEventListener("resize", tell);
 })();

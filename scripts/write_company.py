@@ -15,6 +15,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -135,11 +136,14 @@ def rows(name: str) -> Iterator[str]:
     """
     yield ",".join(RUN_COLUMNS)
     for work, number, start, units, energy in _runs(name):
-        run_id = f"{work.name}-{work.site}-{start:%y%m%d}"
-        cells = [run_id, "production", "live", "serving" if work.unit else "training"]
+        cells = [_run_id(work, start), "production", "live", "serving" if work.unit else "training"]
         cells += [f"{start:%Y-%m-%dT%H:%M:%SZ}", "3600", f"{energy:.0f}", work.grade, "it"]
         cells += [str(units) if work.unit else "", work.unit, work.name, work.hardware]
         yield ",".join([*cells, f"{work.site}-{work.hardware}-{number}", work.site])
+
+
+def _run_id(work: _Work, start: datetime) -> str:
+    return f"{work.name}-{work.site}-{start:%y%m%d}"
 
 
 def _runs(name: str) -> Iterator[tuple[_Work, int, datetime, int, float]]:
@@ -160,7 +164,20 @@ def _runs(name: str) -> Iterator[tuple[_Work, int, datetime, int, float]]:
 
 
 def _quarter(at: datetime) -> int:
-    return QUARTERS.index(f"{at.year}Q{(at.month + 2) // 3}")
+    return _quarter_of(f"{at:%Y-%m}")
+
+
+def _quarter_of(month: str) -> int:
+    return QUARTERS.index(f"{month[:4]}Q{(int(month[5:]) + 2) // 3}")
+
+
+def _after(month: str) -> str:
+    year, number = int(month[:4]), int(month[5:])
+    return f"{year + number // 12:04}-{number % 12 + 1:02}"
+
+
+_BEFORE: Final = tuple(f"2025-{month:02}" for month in range(1, 7))
+"""Months of the base year before anything ran: the meter counted nothing."""
 
 
 def months() -> list[str]:
@@ -172,12 +189,12 @@ def factors() -> Iterator[str]:
     """Yield a factor table: grid by month, residual mix, supply, losses by year, PUE by month."""
     yield ",".join(FACTOR_COLUMNS)
     tail = f"{_SOURCE},invented,CC0,2026"
-    for number, month in enumerate(months()):
+    for number, month in enumerate([*_BEFORE, *months()], -len(_BEFORE)):
         season = 1 + 0.06 * math.cos(number * math.pi / 6) - 0.004 * number
         for zone, (name, value) in _GRID.items():
             basis = "location,average,direct,consumption"
             yield f"own/{zone}-{month},grid,{zone},{name},{month},{value * season:.4f},{basis},0.03,{tail}"
-        quarter = QUARTERS.index(f"{month[:4]}Q{(int(month[5:]) + 2) // 3}")
+        quarter = 0 if month in _BEFORE else _quarter_of(month)
         for site, values in _PUE.items():
             yield f"own/pue-{site}-{month},pue,{site},{site},{month},{values[quarter]},,,,,0.01,{tail}"
     for year in ("2025", "2026"):
@@ -191,19 +208,82 @@ def factors() -> Iterator[str]:
 
 
 def readings() -> Iterator[str]:
-    """Yield what the meter of the racks in Berlin counted, by month; of one month nothing came."""
+    """Yield what the meter of the racks in Berlin counted, by month."""
     yield "meter,start,end,energy,unit,direction,method"
+    yield f"gpu-racks,{_BEFORE[0]}-01,{_BEGIN:%Y-%m-%d},0,kWh,import,actual"
     sums = dict.fromkeys(months(), 0.0)
     for name in TABLES:
         for work, _, start, _, energy in _runs(name):
             if work.site == "berlin":
                 sums[f"{start:%Y-%m}"] += energy / 3.6e6
     for month, kwh in sums.items():
-        if month == "2025-11":
-            continue
-        year, number = int(month[:4]), int(month[5:])
-        after = f"{year + number // 12:04}-{number % 12 + 1:02}"
-        yield f"gpu-racks,{month}-01,{after}-01,{kwh * _NOT_BY_RUNS:.3f},kWh,import,actual"
+        yield f"gpu-racks,{month}-01,{_after(month)}-01,{kwh * _NOT_BY_RUNS:.3f},kWh,import,actual"
+
+
+BILL_COLUMNS: Final = (
+    *("BillingAccountId", "BillingCurrency", "BillingPeriodStart", "BillingPeriodEnd"),
+    *("ChargeCategory", "ChargeClass", "ChargeDescription", "ChargePeriodStart", "ChargePeriodEnd"),
+    *("BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "PricingQuantity", "PricingUnit"),
+    *("ServiceCategory", "ServiceName", "ProviderName", "PublisherName", "InvoiceIssuerName"),
+    *("InvoiceId", "RegionId", "Tags"),
+)
+BILL_CURRENCY: Final = "USD"
+CREDIT_MONTHS: Final = ("2025-12", "2026-08")
+"""Months in which the cloud gave money back: a credit, and a refund of hours that were billed twice."""
+
+_GPU_HOURS: Final = (540, 540, 600, 620, 560)
+"""Hours of the cloud's instance a month, by quarter."""
+
+_GPU_HOUR: Final = Decimal("2.50")
+_STORAGE_MONTH: Final = Decimal("85.20")
+_CREDIT: Final = Decimal("-150.00")
+_REFUNDED_HOURS: Final = 40
+
+
+def bill() -> Iterator[str]:
+    """Yield the cloud's bill of all months (FOCUS 1.2, in dollars): instance, storage, what came back."""
+    yield ",".join(BILL_COLUMNS)
+    for month in months():
+        hours = _GPU_HOURS[_quarter_of(month)]
+        usage = ("Usage", "", "Hours", "Compute", "Compute instances")
+        yield _billed(month, usage, "GPU instance on demand", hours, hours * _GPU_HOUR)
+        stored = ("Usage", "", "GB-Months", "Storage", "Object storage")
+        yield _billed(month, stored, "Storage of checkpoints", 4260, _STORAGE_MONTH)
+    first, last = CREDIT_MONTHS
+    credit = ("Credit", "", "", "Other", "Credits")
+    yield _billed(first, credit, "Credit for an outage", None, _CREDIT)
+    refund = ("Usage", "Correction", "Hours", "Compute", "Compute instances")
+    amount = -_REFUNDED_HOURS * _GPU_HOUR
+    yield _billed(last, refund, "Refund of hours billed twice", -_REFUNDED_HOURS, amount)
+
+
+def _billed(
+    month: str, kind: tuple[str, str, str, str, str], words: str, quantity: int | None, cost: Decimal
+) -> str:
+    """Return a line of the bill: kind is category, class, unit, and category and name of the service."""
+    category, correction, unit, service_category, service = kind
+    start, end = (f"{m}-01T00:00:00Z" for m in (month, _after(month)))
+    cells = ["example-account", BILL_CURRENCY, start, end, category, correction, words, start, end]
+    cells += [f"{cost}"] * 4
+    cells += ["" if quantity is None else str(quantity), unit, service_category, service]
+    cells += ["Example Cloud"] * 3
+    tags = '"{""team"": ""research"", ""workload"": ""tune""}"' if service_category == "Compute" else ""
+    return ",".join([*cells, f"EX-{month}", "dublin-1", tags])
+
+
+CORRECTED_MONTH: Final = "2025-08"
+CORRECTED_TIMES: Final = 8
+"""Devices of the node of which one was counted in that month."""
+
+CORRECTION_WHY: Final = "one GPU of eight was counted"
+
+
+def corrections() -> Iterator[str]:
+    """Yield what is found in August 2026 to be wrong in August 2025: runs, and their energy."""
+    yield "run_id,energy_j"
+    for work, _, start, _, energy in _runs("retrain"):
+        if work.site == "dublin" and f"{start:%Y-%m}" == CORRECTED_MONTH:
+            yield f"{_run_id(work, start)},{round(energy) * CORRECTED_TIMES}"
 
 
 def write(folder: Path) -> Path:
@@ -215,6 +295,7 @@ def write(folder: Path) -> Path:
     shutil.copytree(FIXTURE / "inventory", folder / "inventory", dirs_exist_ok=True)
     texts = {f"{name}.csv": rows(name) for name in TABLES}
     texts |= {"factors.csv": factors(), "inventory/readings.csv": readings()}
+    texts |= {"bill.csv": bill(), "corrections.csv": corrections()}
     for name, lines in texts.items():
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder

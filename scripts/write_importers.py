@@ -41,6 +41,8 @@ emissions are computed from it, and the tool's own stand beside as evidence.
 | `--voltage 3.8` | logs of current or charge alone |
 | `--columns timestamp,index,power.draw` | nvidia-smi logs without a header; `-` skips a column |
 | `--host NAME` | traces that do not name their machine, as most logs of a device |
+| `--study`, `--step`, `--role` | what runs are in a study, where they state none |
+| `--unit inference`, `--units 1000` | the work that each run did, where it states none |
 | `--map map.toml` | teams, sites, zones and clocks by path and project; columns of any CSV |
 
 ```toml
@@ -53,6 +55,7 @@ site = "lyon"
 zone = "FR"
 tz = "Europe/Paris"
 host = "node-17"             # of traces; by path, not by project
+study = "resnet"             # and step, role, unit, units: the work of each run
 tags = {{ cost_center = "12" }}
 
 [[table]]                    # a CSV of no known format
@@ -61,6 +64,19 @@ columns = {{ run_id = "Name", energy_wh = "Energy (Wh)", duration_s = "Time" }}
 boundary = "it"
 grade = "B"
 ```
+
+Runs of other tools are compared once it is told which step of which study they measure. The step
+that was imported first is the baseline, or the one that `--baseline` names:
+
+```
+carbonlens import fp32/emissions.csv --study resnet --step fp32 --unit inference --units 10000
+carbonlens import int8/emissions.csv --study resnet --step int8 --unit inference --units 10000
+carbonlens compare --study resnet
+```
+
+`--units` counts the work of each run of a file. Without it whole runs are compared, and that is said;
+with it for some steps alone `compare` names what lacks. A tag `study`, `step`, `role`, `units`, `site`
+or `zone` is refused: those are fields of a run, and nothing reads a tag of such a name.
 
 Two traces that are equal to the last byte are one, unless they are of two hosts: by `--host` or `host`
 in a map, or by names such as `gpu_host_a.csv` and `gpu_host_b.csv`, which is said.
@@ -71,8 +87,9 @@ corrections made since stay. Logs without times that begin alike are one only un
 that gets rows, the rows that are there count once (CL212, and their number is printed). What was said
 by `--tz`, `--boundary`, `--interval`, `--start`, `--voltage` or `--columns` is kept with the runs and
 holds for the next import of the log; said later, or otherwise, of content that is in the ledger, these,
-`--tag`, `--site` and a map make new records that supersede those before. Where they change nothing,
-that is said. Lines of bills and meter readings are not told anew (CL293).
+`--tag`, `--site`, what tells of a study and a map make new records that supersede those before, and
+stand where those stood. Where they change nothing, that is said. Lines of bills and meter readings are
+not told anew (CL293).
 
 Fields of a table (`energy_mwh` is megawatt-hours, `energy_mj` millijoules): {fields}.
 

@@ -26,3 +26,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put modules with slow tests first: what two workers share out at the end is quick."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.fixture(scope="session")
+def company_report(tmp_path_factory):
+    """The report of the illustrative company's last quarter, made once for all tests and workers."""
+    from tests.app.company_report import company_report_of
+
+    return company_report_of(tmp_path_factory)

@@ -155,6 +155,8 @@ def with_base_year(
 ) -> Restatement:
     """Return a restatement of the base year with whether it must be recalculated, by method.
 
+    Where lower bounds stand beside a sum, nobody knows what share of the year a change is: it is open.
+
     Args:
         made: Of the base year's whole period.
         year: The base year.
@@ -168,8 +170,11 @@ def with_base_year(
         row, base = made.row(f"{prefix}.{name}"), before.get(f"{prefix}.{name}")
         if base is None:
             continue
-        changes = [] if row is None else [_change(row)]
-        found[name.removesuffix("_kg")] = recalculation(year, base.estimate, changes, threshold)
+        changes, kg, least = [] if row is None else [_change(row)], base.estimate, f"{prefix}.at_least.{name}"
+        if kg.state == "known" and (least in before or made.row(least) is not None):
+            # Lower bounds stand beside the sum, so that the sum is none of the whole year.
+            kg = msgspec.structs.replace(kg, state="unbounded")
+        found[name.removesuffix("_kg")] = recalculation(year, kg, changes, threshold)
     findings = dict.fromkeys(f for r in found.values() for f in r.findings)
     return msgspec.structs.replace(made, base_year=found, findings=(*made.findings, *findings))
 

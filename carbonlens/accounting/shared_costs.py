@@ -11,7 +11,7 @@ from decimal import Decimal
 import msgspec
 
 from carbonlens.accounting.sharing import Claim, Division, divide
-from carbonlens.domain.counting import counted
+from carbonlens.domain.counting import counted, with_article
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.finding import Finding
 
@@ -127,7 +127,7 @@ def idle_of(whole: Decimal | None, charged: Decimal, *, what: str = "node") -> I
         )
         mend = f"state the price of the {what}"
     else:
-        text = f"workloads are charged {charged} of a {what} that costs {whole}: no idle is left"
+        text = f"workloads are charged {charged} of {with_article(what)} that costs {whole}: no idle is left"
         mend = "check the price, and whether a charge stands there twice"
     finding = Finding(code="CL473", severity="warning", message=text, mend=mend, subject=what)
     return Idle(idle=Decimal(0), total=charged, findings=(finding,))

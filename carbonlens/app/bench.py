@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -241,12 +242,20 @@ def _on(result: BenchResult, pace: Pace) -> str:
         return "go on with --resume"
     more = []
     if result.ended == "budget":
-        more.append("a larger --budget")  # every call has its own
+        more.append(_budget(result))
     if result.needed is not None and result.needed > pace.most:
         more.append(f"--rounds {result.needed}")
     elif result.ended == "most_rounds":
         more.append("more --rounds")
     return f"go on with --resume, {' and '.join(more)}, or measure longer windows on a quieter machine"
+
+
+def _budget(result: BenchResult) -> str:
+    """Return the time that the rounds which are left ask for, a tenth to spare; each call has its own."""
+    left = 0 if result.needed is None else result.needed - result.rounds
+    if result.round_s is None or left <= 0:
+        return "a larger --budget"
+    return f"--budget {math.ceil(1.1 * left * result.round_s / 10) * 10}"
 
 
 def _early(result: BenchResult, pace: Pace) -> tuple[Finding, ...]:

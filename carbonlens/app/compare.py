@@ -321,7 +321,7 @@ def _only_study(view: LedgerView, store: Ledger) -> str:
         raise SelectionError(
             "holds no study",
             where=store.shown,
-            mend="measure with a study name, import a run table, or give --ledger",
+            mend="measure or import with --study NAME --step STEP, import a run table, or give --ledger",
         )
     raise SelectionError(
         f"holds {len(names)} studies: {listed(names)}", where=store.shown, mend="choose one with --study"

@@ -104,7 +104,7 @@ def make_drivers(  # noqa: PLR0913 - each is a choice of the one who asks
     present = time.time_ns() // 1000 if now_us is None else now_us
     source = Source(kept=kept, factors=held, ledger=ledger, inventory=inventory, now_us=present)
     works = source.works(period, against, by, listed=listed)
-    _refuse_unknown_names(works, same)
+    refuse_unknown_names(works, same)
     return explained(works, by, measures, same=same, now_us=present)
 
 
@@ -285,8 +285,12 @@ def amount_of(made: Bridge) -> str:
     return f"{PAID}{made.unit}" if made.measure == "cost" else AMOUNTS[made.measure][0]
 
 
-def _refuse_unknown_names(works: tuple[Work, Work], same: Mapping[str, str]) -> None:
+def refuse_unknown_names(works: tuple[Work, Work], same: Mapping[str, str]) -> None:
     """Refuse to join names that no work has: a mistyped one would join nothing, and be believed.
+
+    Args:
+        works: Of the earlier and the later period.
+        same: Names after, by the names before.
 
     Raises:
         SelectionError: If one is not there.

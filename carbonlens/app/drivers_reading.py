@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -28,7 +28,7 @@ from carbonlens.ledger.schema import unescaped
 from carbonlens.ledger.store import Ledger
 
 if TYPE_CHECKING:
-    from carbonlens.ledger.frames import View
+    from carbonlens.ledger.settling import Settled
 
 AMOUNTS: Final[Mapping[Measure, tuple[str, str]]] = {
     "energy": ("facility_kwh", "kWh"),
@@ -112,7 +112,7 @@ def read_work(
             key = (unit or NO_UNIT, activity.group or NO_NAME, activity.site_id)
             held.setdefault(key, []).append((count or Decimal(0), activity))
         terms = {name: place.terms for name, place in read.places.items()}
-        marks, silent, runs = _told(view, by, where, listed=listed)
+        marks, silent, runs = _told(read.settled, by, where, listed=listed)
     found: dict[Place, tuple[Share, ...]] = {}
     units: tuple[dict[Place, Decimal], dict[Place, Decimal]] = ({}, {})
     for place, counted_work in held.items():
@@ -260,36 +260,41 @@ def runs_id(work: Work, unit: str, name: str) -> str:
 
 
 def _told(
-    view: View, by: str, where: Mapping[str, str], *, listed: bool
+    settled: Settled, by: str, where: Mapping[str, str], *, listed: bool
 ) -> tuple[Marks, dict[Key, int], dict[Key, tuple[str, ...]]]:
     """Return marks of each class of work, runs without a number of units, and the runs."""
     import narwhals as nw
 
     from carbonlens.ledger import queries
+    from carbonlens.ledger.settling import ask
 
-    parts = queries.matching(queries.roots(view.parts, view.orphans), where)
-    parts = queries.labelled(parts, [by])
     names = [n for n in _MARKS if n != by]
+
+    def found(name: str, build: Callable[[Any], Any]) -> list[dict[str, Any]]:
+        question = (f"work: {name}", by, tuple(sorted(where.items())))
+        return ask(
+            settled, question, lambda parts: build(queries.labelled(queries.matching(parts, where), [by]))
+        )
+
+    def without_units(parts: Any) -> Any:  # noqa: ANN401 - a frame
+        first = parts.filter(nw.col("is_first"), nw.col("units").is_null(), ~nw.col("unit").is_null())
+        return first.group_by("unit", by).agg(runs=nw.len())
+
     marks: dict[Key, set[str]] = {}
-    for row in view.rows(parts.select(*dict.fromkeys(["unit", by, *names])).unique()):
+    for row in found("marks", lambda parts: parts.select(*dict.fromkeys(["unit", by, *names])).unique()):
         told = {n: row[n] for n in names if row[n]}
         if told.keys() & _TELLING:
             marks.setdefault(_key(row, by), set()).add(" ".join(f"{n} {v}" for n, v in told.items()))
-    first = parts.filter(nw.col("is_first"), nw.col("units").is_null(), ~nw.col("unit").is_null())
-    silent = {
-        _key(row, by): int(row["runs"]) for row in view.rows(first.group_by("unit", by).agg(runs=nw.len()))
-    }
-    runs = dict(_runs(view, parts, by)) if listed else {}
-    return {key: frozenset(held) for key, held in marks.items()}, silent, runs
-
-
-def _runs(view: View, parts: object, by: str) -> Iterator[tuple[Key, tuple[str, ...]]]:
-    found: dict[Key, list[str]] = {}
-    frame = parts.select("unit", by, "run_id").unique().sort("run_id")  # type: ignore[attr-defined]  # a frame of narwhals, which is imported late
-    for row in view.rows(frame):
-        found.setdefault(_key(row, by), []).append(row["run_id"])
-    for key, held in found.items():
-        yield key, tuple(held)
+    silent = {_key(row, by): int(row["runs"]) for row in found("without units", without_units)}
+    runs: dict[Key, list[str]] = {}
+    if listed:
+        for row in found("runs", lambda parts: parts.select("unit", by, "run_id").unique().sort("run_id")):
+            runs.setdefault(_key(row, by), []).append(row["run_id"])
+    return (
+        {key: frozenset(held) for key, held in marks.items()},
+        silent,
+        {key: tuple(held) for key, held in runs.items()},
+    )
 
 
 def _key(row: Mapping[str, object], by: str) -> Key:

@@ -365,7 +365,7 @@ def _without_doubles(found: Sequence[SavingFound], asked: _Asked) -> tuple[Savin
             and own & runs.get(f.initiative.initiative_id, set())
             and _began_since(f.initiative, one, asked)
         ]
-        if others and one.verdict == "verified":
+        if others and one.verdict == "confirmed":
             reason = f"its runs are also those of {listed(others)}: whose saving it is cannot be told"
             one = msgspec.structs.replace(one, verdict="undetermined", reason=reason)  # noqa: PLW2901 - the same, judged
         made.append(one)

@@ -51,10 +51,10 @@ def said_of(found: Sequence[SavingFound]) -> list[Finding]:
     said = []
     for one in found:
         name = one.initiative.initiative_id
-        if one.verdict != "verified":
+        if one.verdict != "confirmed":
             said.append(
                 Finding(
-                    code="CL660" if one.verdict == "not verified" else "CL661",
+                    code="CL660" if one.verdict == "not confirmed" else "CL661",
                     severity="warning",
                     message=f"{name} in {one.period}: {one.verdict}, {one.reason}",
                     mend="see its lines; state --adjust where something else changed",

@@ -50,7 +50,7 @@ def explain_each(
     for figure_id in figure_ids:
         item = known.find(figure_id)
         if item is None:
-            raise _none_such(figure_id, known)
+            raise none_such(figure_id, known.ids(figure_id))
         yield tree(item, known.resolve, most=most)
 
 
@@ -74,11 +74,20 @@ def ids(options: Options = Options()) -> tuple[str, ...]:  # noqa: B008 - frozen
     return tuple(dict.fromkeys(found))
 
 
-def _none_such(figure_id: str, known: Known) -> SelectionError:
-    near = get_close_matches(figure_id, known.ids(figure_id), n=3, cutoff=0.5)
+def none_such(
+    figure_id: str, known: Iterable[str], listing: str = "list ids: carbonlens explain --list"
+) -> SelectionError:
+    """Return the refusal of an id that nothing has; near ones are named.
+
+    Args:
+        figure_id: The id.
+        known: Ids that there are.
+        listing: How to see them.
+    """
+    near = get_close_matches(figure_id, list(known), n=3, cutoff=0.5)
     meant = f"near ones: {', '.join(near)}; " if near else ""
     return SelectionError(
         f"nothing has the id {figure_id!r}",
         where="FIGURE",
-        mend=f"{meant}list ids: carbonlens explain --list",
+        mend=f"{meant}{listing}",
     )

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Final, NamedTuple, get_args
+from typing import Final, NamedTuple, get_args
 
 import msgspec
 
-from carbonlens.app.drivers import make_drivers
+from carbonlens.app.drivers import Source, explained, refuse_unknown_names
 from carbonlens.app.drivers_reading import Work, runs_id
-from carbonlens.app.drivers_savings import make_register
+from carbonlens.app.drivers_savings import register_of
 from carbonlens.app.statement import Made
 from carbonlens.domain.drivers import Measure
 from carbonlens.domain.drivers_savings import Adjustment
 from carbonlens.domain.figure import Figure
-from carbonlens.factors.store import FactorSet
 
 _PERIOD: Final = r"\d{4}(?:Q[1-4]|-\d{2}(?:-\d{2})?)?"
 _MEASURES: Final = "|".join(get_args(Measure))
@@ -31,6 +29,10 @@ OF_INITIATIVES: Final = re.compile(
     r"\.(?:adjustment_\d+_kwh|adjusted_kwh|measured_kwh|claimed\.\w+|saving\.\w+)"
 )
 """Ids of a register; behind ~ stands what was adjusted."""
+
+
+Works = dict[tuple[str, str, str], tuple[Work, Work]]
+"""Works of two periods, by these and by what tells their classes apart."""
 
 
 class Asked(NamedTuple):
@@ -66,40 +68,38 @@ def question_of(name: str) -> Asked | None:
     return Asked(match["period"], match["against"], by, measure, same)
 
 
-def drivers_of(
-    name: str,
-    *,
-    ledger: str | Path | None,
-    inventory: str | Path | None,
-    factors: str | Path | FactorSet | None,
-) -> DriversFigures | None:
+def periods_of(name: str) -> tuple[str, ...]:
+    """Return the periods of whose statements the drivers or the register of an id are made.
+
+    Args:
+        name: The id.
+    """
+    match = OF_DRIVERS.fullmatch(name) or OF_INITIATIVES.fullmatch(name)
+    return () if match is None else tuple(n for n in (match["period"], match["against"]) if n != "none")
+
+
+def drivers_of(name: str, source: Source, works: Works) -> DriversFigures | None:
     """Return the drivers, or the register, that an id belongs to; ``None`` for another id.
 
     Args:
         name: The id.
-        ledger: The ledger's folder; found as the command line finds it when ``None``.
-        inventory: The inventory folder, found likewise.
-        factors: The user's own factors, found likewise, or a whole set.
+        source: Ledger, inventory and factors, with statements that were made already.
+        works: Works that were read already; those that are read here are added.
 
     Raises:
         SelectionError: If a period holds no runs.
     """
-    options: dict[str, Any] = {"ledger": ledger, "inventory": inventory, "factors": factors}
     match = OF_INITIATIVES.fullmatch(name)
     if match is not None:
-        return _of_register(match, options)
+        return _of_register(match, source)
     asked = question_of(name)
     if asked is None:
         return None
-    made = make_drivers(
-        asked.period,
-        asked.against,
-        by=asked.by,
-        measures=(asked.measure,),
-        same=asked.same,
-        listed=True,
-        **options,
-    )
+    key = (asked.period, asked.against, asked.by)
+    if key not in works:
+        works[key] = source.works(*key, listed=True)
+    refuse_unknown_names(works[key], asked.same)
+    made = explained(works[key], asked.by, (asked.measure,), same=asked.same, now_us=source.now_us)
     return DriversFigures(
         figures=made.drivers.figures,
         runs_of={name: held for work in made.works for name, held in _runs_of(work).items()},
@@ -107,7 +107,7 @@ def drivers_of(
     )
 
 
-def _of_register(match: re.Match[str], options: dict[str, Any]) -> DriversFigures:
+def _of_register(match: re.Match[str], source: Source) -> DriversFigures:
     """Return the register that an id names, with its adjustment as one."""
     stated = []
     if match["kwh"] is not None:
@@ -115,8 +115,7 @@ def _of_register(match: re.Match[str], options: dict[str, Any]) -> DriversFigure
         stated.append(Adjustment(initiative_id=match["name"], kwh=float(match["kwh"]), why=why))
     # Without a baseline none was found: it is looked for as before.
     against = None if match["against"] == "none" else match["against"]
-    by = match["by"]
-    made = make_register(match["period"], against, by=by, adjustments=stated, **options)
+    made = register_of(source, match["period"], against, by=match["by"], adjustments=stated)
     return DriversFigures(figures=made.register.figures, runs_of=made.runs_of, statements=(made.made,))
 
 

@@ -16,11 +16,12 @@ from carbonlens.domain.charge import Charge
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.factor_row import FactorRow
+from carbonlens.domain.figure import Figure
 from carbonlens.domain.meter_reading import MeterReading
 from carbonlens.domain.pricing import PriceRow
 from carbonlens.domain.run import Origin, Reading, Run
 from carbonlens.domain.units import US_PER_S
-from carbonlens.reporting.explanation import Item
+from carbonlens.reporting.explanation import Item, item_of
 
 
 def factor_item(row: FactorRow, place: str) -> Item:
@@ -146,6 +147,19 @@ def run_item(run: Run) -> Item:
         formula="sum of its readings",
         details=(f"{_where(run.origin)}{lost}",),
         parts=tuple(_reading(run, reading) for reading in run.energy),
+    )
+
+
+def counted_item(figure: Figure) -> Item:
+    """Return a figure that the pages of a report count or divide, and that rests on no other one.
+
+    Args:
+        figure: The figure.
+    """
+    return msgspec.structs.replace(
+        item_of(figure),
+        formula=figure.formula or "part / whole",
+        details=("counted while the report was made; it rests on no other figure",),
     )
 
 

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from carbonlens.app.explain_business import OF_BUSINESS, business_case_figures
-from carbonlens.app.explain_declared import Declared
-from carbonlens.app.explain_drivers import OF_DRIVERS, OF_INITIATIVES, drivers_of
-from carbonlens.app.explain_items import (
-    blended_factor_item,
-    certificate_item,
-    charge_item,
-    factor_item,
-    price_item,
-    reading_item,
-    run_makers,
-)
+from carbonlens.app.explain_drivers import OF_DRIVERS, OF_INITIATIVES
+from carbonlens.app.explain_items import counted_item
+from carbonlens.app.explain_periods import Found, Periods
+from carbonlens.app.explain_records import Records
 from carbonlens.app.explain_sci import OF_SCI, score_of
-from carbonlens.app.inventory import Kept
 from carbonlens.app.statement import Made, make_statement
-from carbonlens.domain.charge import Charge
-from carbonlens.domain.factor_row import FactorRow
 from carbonlens.domain.figure import Figure
-from carbonlens.domain.meter_reading import MeterReading
 from carbonlens.errors import CarbonlensError, MissingExtraError
-from carbonlens.factors.store import FactorSet
 from carbonlens.reporting.explanation import Item, item_of
+
+if TYPE_CHECKING:
+    from carbonlens.app.drivers import Source
 
 _PERIOD: Final = r"(\d{4}(?:Q[1-4]|-\d{2}(?:-\d{2})?)?)"
 _OF_PERIOD: Final = re.compile(rf"(?:statement|energy|runs)\.{_PERIOD}\.(.+)")
@@ -39,8 +31,6 @@ _OF_MARKET: Final = re.compile(rf"market:.+:{_PERIOD}")
 _OF_ALLOCATION: Final = re.compile(rf"allocation\.{_PERIOD}\..+")
 _OF_CHARGES: Final = re.compile(rf"charges\.(?:all|{_PERIOD})\.([a-z]+)\.(time|energy)\..+")
 _BY: Final = re.compile(r"by\.((?:tag:)?[^.]+)\.")
-_JOINT: Final = " + "
-"""Between the ids of a factor that is made of several."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +41,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         volume: Its expected units, ``2e9 a year``.
         embodied_source: The one source of embodied figures, as ``account`` and ``sci`` were asked with.
         business: File of a business case, as ``compare`` was asked with.
+        now_us: The present, UTC microseconds; by the clock when ``None``.
     """
 
     study: str | None = None
@@ -64,6 +55,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     volume: str | None = None
     embodied_source: str | None = None
     business: Path | None = None
+    now_us: int | None = None
 
     @property
     def of_comparison(self) -> bool:
@@ -81,6 +73,7 @@ class Known:
             options: Where to look.
         """
         self._options = options
+        self._records = Records(ledger=options.ledger, inventory=options.inventory, factors=options.factors)
         self._made: dict[tuple[str | None, str | None], Made] = {}
         self._figures: dict[str, Figure] = {}
         self._runs_of: Mapping[str, tuple[str, ...]] = {}
@@ -88,13 +81,13 @@ class Known:
     def find(self, name: str) -> Item | None:
         """Return the item of an id that a user gave; reads what it belongs to."""
         if self._belongs(name):
-            return self.resolve(name)
+            return self.resolve(name) or self._on_pages(name)
         if name.startswith("meter:"):
             # What it counted is of a period; without a statement it is all of its readings.
             self._figures |= self.of_statement(self._options.period)
             if name in self._figures:
                 return self.resolve(name)
-        direct = self._lookup(name) or self._lookup(f"run:{name}")
+        direct = self._records.find(name) or self._records.find(f"run:{name}")
         if direct is not None:
             return direct
         if self._options.period is not None or not self._options.of_comparison:
@@ -110,6 +103,8 @@ class Known:
             if match is not None:
                 by = _BY.match(match[2]) if pattern is _OF_PERIOD else None
                 self._take(self.statement(match[1], by[1] if by else None))
+                if name not in self._figures:
+                    self._is_of_quarter(name)
                 return True
         if OF_SCI.fullmatch(name) is not None:
             return self._is_of_score(name)
@@ -118,6 +113,8 @@ class Known:
             return True
         if OF_DRIVERS.fullmatch(name) is not None or OF_INITIATIVES.fullmatch(name) is not None:
             return self._is_of_drivers(name)
+        if self._is_of_quarter(name):
+            return True
         allocation, charges = _OF_ALLOCATION.fullmatch(name), _OF_CHARGES.fullmatch(name)
         if allocation is not None:
             self._figures |= self._of_allocation(allocation[1])
@@ -133,20 +130,17 @@ class Known:
             runs = self._runs_of[name]
             words = f"recorded runs of {name.removeprefix('runs.')}: {len(runs)}"
             return Item(item_id=name, kind="runs", title=words, inputs=tuple(f"run:{r}" for r in runs))
-        return self._lookup(name)
+        return self._records.find(name)
 
     def ids(self, like: str) -> list[str]:
         """Return ids among which a mistyped one may be meant."""
-        found = [*self._figures, *(row.factor_id for row in self._factors.rows)]
+        found = [*self._figures, *(row.factor_id for row in self._records.factors.rows)]
         if not self._figures and not like.startswith(
             ("statement.", "allocation.", "charges.", "sci.", "drivers.", "initiatives.")
         ):
             found += self.of_statement(self._options.period)
             found += self.of_study
-        found += (f"run:{r}" for r in self._run_items)
-        found += (*(p.price_id for p in self._kept.inventory.prices), *self._bundled_prices)
-        found += self._declared.ids()
-        return [*found, *(c.certificate_id for c in self._kept.inventory.certificates)]
+        return [*found, *self._records.ids()]
 
     def statement(self, period: str | None, by: str | None = None) -> Made:
         """Return a statement, made once."""
@@ -156,10 +150,11 @@ class Known:
                 period,
                 by=by,
                 inventory=o.inventory,
-                factors=self._factors,
+                factors=self._records.factors,
                 ledger=o.ledger,
                 embodied_source=o.embodied_source,
                 listed=True,
+                now_us=o.now_us,
             )
         return self._made[period, by]
 
@@ -220,15 +215,60 @@ class Known:
     def _is_of_drivers(self, name: str) -> bool:
         """Read the bridge that an id names, and the statements of both its periods."""
         if name not in self._figures:
-            o = self._options
-            found = drivers_of(name, ledger=o.ledger, inventory=o.inventory, factors=self._factors)
+            found = self._periods.of_drivers(name)
             if found is None:
                 return False
-            for made in found.statements:
-                self._take(self.statement(made.period.text))
-            self._figures |= {f.figure_id: f for f in found.figures}
-            self._runs_of = {**self._runs_of, **found.runs_of}
+            self._take_all(found)
         return True
+
+    def _is_of_quarter(self, name: str) -> bool:
+        """Read what statements of several quarters come to, where an id is of that; tell whether it is."""
+        from carbonlens.app.explain_quarter import is_of_quarter
+
+        if not is_of_quarter(name):
+            return False
+        if name not in self._figures:
+            self._take_all(self._periods.of_quarter(name))
+        return True
+
+    def _on_pages(self, name: str) -> Item | None:
+        """Return a figure that the report of a quarter makes of its statements, and only its pages have."""
+        from carbonlens.app.explain_quarter import is_on_pages
+
+        if not is_on_pages(name):
+            return None
+        asked = self._options.period
+        pages = self._periods.of_pages(name, asked if asked is not None and "Q" in asked else None)
+        figure = pages.figures.get(name)
+        if figure is None:
+            # Near ones are looked for among these.
+            self._figures = {**pages.figures, **self._figures}
+            return None
+        for led in figure.inputs:
+            self._belongs(led)
+        return counted_item(figure) if name in pages.counted else item_of(figure)
+
+    def _take_all(self, found: Found) -> None:
+        for made in found.statements:
+            self._take(self.statement(made.period.text))
+        self._figures |= found.figures
+        self._runs_of = {**self._runs_of, **found.runs_of}
+
+    @cached_property
+    def _periods(self) -> Periods:
+        return Periods(self.statement, self._source)
+
+    def _source(self) -> Source:
+        from carbonlens.app.drivers import Source
+
+        o = self._options
+        return Source(
+            kept=self._records.kept,
+            factors=self._records.factors,
+            ledger=o.ledger,
+            inventory=o.inventory,
+            now_us=time.time_ns() // 1000 if o.now_us is None else o.now_us,
+        )
 
     def of_business(self) -> dict[str, Figure]:
         """Return the figures of the business case that is named, and of the comparison beneath."""
@@ -238,7 +278,7 @@ class Known:
         from carbonlens.app.explain_allocation import allocation_figures
 
         o = self._options
-        found = allocation_figures(period, kept=self._kept, ledger=o.ledger)
+        found = allocation_figures(period, kept=self._records.kept, ledger=o.ledger)
         self._runs_of = {**self._runs_of, **found.runs_of}
         return {f.figure_id: f for f in found.figures}
 
@@ -256,65 +296,6 @@ class Known:
         )
         return {f.figure_id: f for f in charge_figures(found)}
 
-    @cached_property
-    def _factors(self) -> FactorSet:
-        from carbonlens.factors.store import open_factors
-
-        return open_factors(self._options.factors)
-
-    @cached_property
-    def _places(self) -> Mapping[str, str]:
-        """File and line of each factor row, by its id."""
-        from carbonlens.factors.store import bundled_tables
-
-        bundled = {
-            row.factor_id: f"bundled {_short(place)}" for t in bundled_tables() for place, row in t.placed()
-        }
-        return bundled | {o.row.factor_id: _short(o.place) for o in self._factors.overrides}
-
-    @cached_property
-    def _kept(self) -> Kept:
-        from carbonlens.app.inventory import load_inventory
-
-        return load_inventory(self._options.inventory)
-
-    @cached_property
-    def _declared(self) -> Declared:
-        return Declared(self._kept)
-
-    @cached_property
-    def _bundled_prices(self) -> Mapping[str, Item]:
-        from carbonlens.factors.prices_file import bundled_prices
-
-        return {
-            row.price_id: price_item(row, f"bundled prices.csv, row {n}")
-            for n, row in enumerate(bundled_prices(), 1)
-        }
-
-    @cached_property
-    def _run_items(self) -> Mapping[str, Callable[[], Item]]:
-        """What makes the item of a run, by its id; the ledger is read once."""
-        from carbonlens.ledger.opening import open_ledger
-        from carbonlens.ledger.records import current
-
-        with open_ledger(self._options.ledger) as store:
-            runs = current(store.view().runs)[0] if store.exists else ()
-        return run_makers(runs)
-
-    @cached_property
-    def _rows(self) -> tuple[Mapping[str, Charge], Mapping[str, MeterReading]]:
-        """Lines of bills and readings of meters by id; the ledger is read once."""
-        from carbonlens.app.statement_meters import meters_and_readings
-        from carbonlens.ledger.activity import CHARGES
-        from carbonlens.ledger.opening import open_ledger
-
-        with open_ledger(self._options.ledger) as store:
-            if not store.exists:
-                return {}, {r.reading_id: r for r in self._kept.inventory.readings}
-            charges = store.rows(CHARGES)[0]
-            readings = meters_and_readings(store, self._kept.inventory, charges)[1]
-        return {row.charge_id: row for row in charges}, {r.reading_id: r for r in readings}
-
     def _take(self, made: Made) -> None:
         self._figures |= self._led(made)
         self._runs_of = {**self._runs_of, **made.runs_of}
@@ -322,11 +303,11 @@ class Known:
     def _led(self, made: Made) -> dict[str, Figure]:
         from carbonlens.app.explain_leads import led
 
-        return led(made, self._kept.inventory.assets)
+        return led(made, self._records.kept.inventory.assets)
 
     def _as_item(self, figure: Figure) -> Item:
         """Return a figure as an item; a leaf that stands for a record is told as that record."""
-        direct = self._lookup(figure.figure_id, runs=False)
+        direct = self._records.find(figure.figure_id, of_ledger=False)
         if direct is not None and direct.kind == "meter":
             return msgspec.structs.replace(
                 direct, estimate=figure.estimate, formula=figure.formula, inputs=figure.inputs
@@ -342,47 +323,3 @@ class Known:
             if is_known
             else ("nobody states it: it counts as unknown, never as 0",),
         )
-
-    def _lookup(self, name: str, *, runs: bool = True) -> Item | None:
-        """Return a record by its id; ``runs`` whether the ledger is looked into too."""
-        found = self._row(name) or self._declared.item(name)
-        if found is not None and found.kind == "meter" and runs:
-            counted = (r for r in self._rows[1].values() if f"meter:{r.meter_id}" == name)
-            ids = tuple(f"reading:{r.reading_id}" for r in counted)
-            return msgspec.structs.replace(found, formula="all readings of the meter", inputs=ids)
-        if found is not None or not runs:
-            return found
-        if name.startswith("study:"):
-            return Item(item_id=name, kind="study", title=f"study {name.removeprefix('study:')}")
-        if name.startswith("run:"):
-            make = self._run_items.get(name.removeprefix("run:"))
-            return None if make is None else make()
-        charges, readings = self._rows
-        if name.startswith("reading:"):
-            reading = readings.get(name.removeprefix("reading:"))
-            return None if reading is None else reading_item(reading)
-        return charge_item(charges[name]) if name in charges else None
-
-    def _row(self, name: str) -> Item | None:
-        """Return a row of a factor or price table, or a certificate."""
-        row = self._rows_of_factors.get(name)
-        if row is not None:
-            return factor_item(row, self._places.get(name, "factor set"))
-        parts = name.split(_JOINT)
-        if len(parts) > 1 and all(p in self._rows_of_factors for p in parts):
-            return blended_factor_item(name, tuple(parts))
-        for certificate in self._kept.inventory.certificates:
-            if certificate.certificate_id == name:
-                return certificate_item(certificate, self._declared.place("certificates", name))
-        for price in self._kept.inventory.prices:
-            if price.price_id == name:
-                return price_item(price, self._declared.place("prices", name))
-        return self._bundled_prices.get(name)
-
-    @cached_property
-    def _rows_of_factors(self) -> Mapping[str, FactorRow]:
-        return {row.factor_id: row for row in reversed(self._factors.rows)}
-
-
-def _short(place: str) -> str:
-    return place.rpartition("/")[2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from carbonlens.domain.evidence import Evidence
 from carbonlens.domain.figure import Figure
 
 
@@ -36,10 +37,6 @@ def study_figures(
     from carbonlens.app.assumptions import load_assumptions
     from carbonlens.app.compare import prepare
     from carbonlens.app.terms import parse_terms
-    from carbonlens.compare.grouping import group
-    from carbonlens.compare.study import compare_study
-    from carbonlens.reporting.comparison_figures import every_figure
-    from carbonlens.reporting.derivations import ArmRuns, derived
 
     given = prepare(
         study,
@@ -49,12 +46,36 @@ def study_figures(
         steps=steps,
         terms=parse_terms(None, [], volume) if volume is not None else None,
     )
-    comparison = compare_study(given.study, given.runs, given.vector, given.outcomes)
-    groups, _ = group(given.study, given.runs)
+    return figures_of_evidence(given)
+
+
+def figures_of_evidence(evidence: Evidence) -> tuple[Figure, ...]:
+    """Return the figures that follow from evidence, those of its business case too.
+
+    Args:
+        evidence: Study, runs, factors and outcomes.
+
+    Raises:
+        IncomparableError: If its arms, or the case's money, cannot be compared.
+    """
+    from carbonlens.compare.grouping import group
+    from carbonlens.compare.study import compare_study
+    from carbonlens.reporting.comparison_figures import every_figure
+    from carbonlens.reporting.derivations import ArmRuns, derived
+
+    comparison = compare_study(evidence.study, evidence.runs, evidence.vector, evidence.outcomes)
+    groups, _ = group(evidence.study, evidence.runs)
     arms = {
         name: ArmRuns(
             measured=tuple(r.run_id for r in held.variants), effort=tuple(r.run_id for r in held.effort)
         )
         for name, held in groups.items()
     }
-    return derived(every_figure(comparison), comparison, arms)
+    found = derived(every_figure(comparison), comparison, arms)
+    if evidence.business is None:
+        return found
+    from carbonlens.app.business import business_result
+    from carbonlens.reporting.business_figures import business_figures
+
+    known = {f.figure_id for f in found}
+    return *found, *business_figures(business_result(comparison, evidence.business), known)

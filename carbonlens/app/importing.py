@@ -95,7 +95,7 @@ class _Session:
         self.placing = placing
         self.readers = importers()
         self._runs = RunKeeper(store)
-        self._places = Places(placing.map, dict(placing.tags), placing.site)
+        self._places = Places(placing.map, dict(placing.tags), placing.site, placing.in_study)
         self._charges = ChargeKeeper(store, placing.tags, placing.site)
         self._readings = ReadingKeeper(store, placing.site)
         self._seen: set[tuple[str, str]] = set()
@@ -191,7 +191,8 @@ class _Session:
     def _says_more(self, group: Group, before: Before, said: Mapping[str, str]) -> bool:
         """Whether something is said that the runs of a content do not bear, or rules that must be tried."""
         placing = self.placing
-        if placing.map.place or before.lacks(said, Marks(tags=placing.tags, site=placing.site)):
+        marks = Marks(tags=placing.tags, site=placing.site, **placing.in_study.told)
+        if placing.map.place or before.lacks(said, marks):
             return bool(before.runs) or any(self._charges.holds_content(s.sha256) for s in group.sources)
         return False
 
@@ -299,7 +300,8 @@ class _Session:
             return result
         placing = self.placing
         is_given = {"tag": placing.tags, "site": placing.site, "map": placing.map.place}
-        names = [*(n for n in said if " " not in n), *(n for n, given in is_given.items() if given)]
+        given = [*(name for name, is_told in is_given.items() if is_told), *placing.in_study.told]
+        names = [*(n for n in said if " " not in n), *given]
         options = ", ".join(f"--{name}" for name in names)
         text = f"the same content was imported before; counted once, and {options} changes nothing in it"
         found = Finding(code="CL210", severity="info", message=text, file=result.path)

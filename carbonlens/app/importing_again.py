@@ -87,13 +87,14 @@ class Before(msgspec.Struct, frozen=True, kw_only=True):
         """
         if any(self.told.get(option) != text for option, text in said.items()):
             return True
-        is_marked = bool(marks.tags or marks.site or marks.zone)
+        is_marked = bool(marks.tags or marks.site or marks.zone or marks.told)
         return is_marked and not (self.runs and all(_bears(run, marks) for run in self.runs))
 
 
 def _bears(run: Run, marks: Marks) -> bool:
     tags = all(run.tags.get(name) == value for name, value in marks.tags.items())
-    return tags and marks.site in {None, run.site} and marks.zone in {None, run.zone}
+    is_there = marks.site in {None, run.site} and marks.zone in {None, run.zone}
+    return tags and is_there and all(getattr(run, name) == value for name, value in marks.told.items())
 
 
 class Contents:

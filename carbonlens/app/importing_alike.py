@@ -82,12 +82,12 @@ class Before(msgspec.Struct, frozen=True):
     """What was kept before.
 
     Attributes:
-        known: Of ids of a study those that are.
+        known: Of ids those that are, in any study.
         has_start: Whether a record of a machine is that starts in a span.
         span_us: Length of the spans.
     """
 
-    known: Callable[[str | None, set[str]], set[str]]
+    known: Callable[[set[str]], set[str]]
     has_start: Callable[[str, int], bool]
     span_us: int
 
@@ -130,7 +130,7 @@ def _same_ids(singles: Sequence[RunRecord], alike: Sequence[AlikeRecords], befor
         ids[told.pattern.run.study] += told.runs.run_ids
     for record in singles:
         ids[record.run.study].append(record.run.run_id)
-    met = {study: _met(study, names, before) for study, names in ids.items()}
+    met = {study: _met(names, before) for study, names in ids.items()}
     made = []
     for told in alike:
         of_study = met[told.pattern.run.study]
@@ -139,10 +139,10 @@ def _same_ids(singles: Sequence[RunRecord], alike: Sequence[AlikeRecords], befor
     return made
 
 
-def _met(study: str | None, names: Sequence[str], before: Before) -> set[str]:
+def _met(names: Sequence[str], before: Before) -> set[str]:
     once = set(names)
     met = {name for name, count in Counter(names).items() if count > 1} if len(once) < len(names) else set()
-    met |= before.known(study, once)
+    met |= before.known(once)
     every = "\n".join(names)
     if any(mark in every for mark in _OF_OURS):
         met |= {name for name in once if any(mark in name for mark in _OF_OURS)}

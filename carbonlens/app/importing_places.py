@@ -10,6 +10,7 @@ from carbonlens.app.importing_versions import Marks
 from carbonlens.app.places import find_place
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.import_map import ImportMap
+from carbonlens.domain.in_study import InStudy, of_unstated
 from carbonlens.domain.run import Run
 from carbonlens.errors import SelectionError
 from carbonlens.importers.contract import RunRecord, Written
@@ -22,13 +23,17 @@ class Places:
         rules: By path and project; they go before the source's own place.
         tags: For every run; they go before all.
         site: Of runs that state none.
+        in_study: Study, step and work of runs that state none.
     """
 
-    def __init__(self, rules: ImportMap, tags: dict[str, str], site: str | None) -> None:
+    def __init__(
+        self, rules: ImportMap, tags: dict[str, str], site: str | None, in_study: InStudy | None = None
+    ) -> None:
         """Look at nothing yet."""
         self._rules = rules
         self._tags = tags
         self._site = site
+        self._in_study = in_study or InStudy()
         self._zones: dict[Written, tuple[str | None, Finding | None]] = {}
 
     def of(self, path: str) -> Callable[[RunRecord], tuple[Run, list[Finding]]]:
@@ -47,7 +52,12 @@ class Places:
             rule = self._rules.place_of(path, record.project)
             team = {"team": rule.team} if rule.team else {}
             site = rule.site or (None if record.run.site else self._site)
-            return Marks(tags={**rule.tags, **team, **self._tags}, site=site, zone=rule.zone)
+            return Marks(
+                tags={**rule.tags, **team, **self._tags},
+                site=site,
+                zone=rule.zone,
+                **{**of_unstated(record.run, self._in_study), **rule.told},
+            )
 
         return marks
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Final, cast, get_args
 
 import msgspec
 
 from carbonlens.domain.import_map import ImportMap
-from carbonlens.domain.units import US_PER_S, Boundary
+from carbonlens.domain.in_study import InStudy
+from carbonlens.domain.units import US_PER_S, Boundary, Role
 from carbonlens.errors import UsageError
 from carbonlens.importers.times import zone_of
 from carbonlens.inventory import import_map
@@ -32,6 +34,7 @@ class Placing(msgspec.Struct, frozen=True, kw_only=True):
         start_us: When a log of relative times began, UTC microseconds.
         columns: What the columns of a log without a header are called.
         host: Machine of traces whose content names none.
+        in_study: Study, step, role and work of the runs that state none.
         map: Rules by path and project, which go before the others here.
     """
 
@@ -44,6 +47,7 @@ class Placing(msgspec.Struct, frozen=True, kw_only=True):
     start_us: int | None = None
     columns: tuple[str, ...] | None = None
     host: str | None = None
+    in_study: InStudy = InStudy()
     map: ImportMap = ImportMap()
 
 
@@ -59,6 +63,11 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     start: str | None = None
     columns: str | None = None
     host: str | None = None
+    study: str | None = None
+    step: str | None = None
+    role: str | None = None
+    unit: str | None = None
+    units: Decimal | None = None
     map_file: Path | None = None
 
 
@@ -66,7 +75,8 @@ def placing_of(said: Said) -> Placing:
     """Return what was said, checked.
 
     Raises:
-        UsageError: If a zone, boundary, time, voltage, interval or list of columns makes no sense.
+        UsageError: If a zone, boundary, time, voltage, interval, role, name or list of columns makes
+            no sense, or a tag is meant for a field that has an option of its own.
         InputFileError: If the map cannot be read.
         ConfigError: If the map is malformed.
     """
@@ -75,6 +85,7 @@ def placing_of(said: Said) -> Placing:
     if said.boundary is not None and said.boundary not in get_args(Boundary):
         known = ", ".join(get_args(Boundary))
         raise UsageError(f"no boundary is named {said.boundary!r}", where="--boundary", mend=f"give {known}")
+    _refuse_fields(said.tags)
     _check("--voltage", said.voltage_v, _MOST_VOLTS)
     _check("--interval", said.interval_s, _MOST_INTERVAL_S)
     return Placing(
@@ -87,8 +98,31 @@ def placing_of(said: Said) -> Placing:
         start_us=None if said.start is None else _start_us(said.start, said.tz),
         columns=None if said.columns is None else _columns(said.columns),
         host=said.host,
+        in_study=_in_study(said),
         map=ImportMap() if said.map_file is None else import_map.load(said.map_file),
     )
+
+
+def _in_study(said: Said) -> InStudy:
+    if said.role is not None and said.role not in get_args(Role):
+        known = ", ".join(get_args(Role))
+        raise UsageError(f"no role is named {said.role!r}", where="--role", mend=f"give {known}")
+    names = {"study": said.study, "step": said.step, "unit": said.unit}
+    for name, text in names.items():
+        if text is not None and not text.strip():
+            raise UsageError("the name is empty", where=f"--{name}", mend="give a name, or leave it out")
+    return InStudy(**names, role=cast("Role | None", said.role), units=said.units)
+
+
+def _refuse_fields(tags: Mapping[str, str]) -> None:
+    """Refuse tags that look like a field of a run: no comparison or account reads those."""
+    for name in tags:
+        if name in import_map.NO_TAGS:
+            raise UsageError(
+                f"{name} is a field of a run, and no tag: nothing reads such a tag",
+                where=f"--tag {name}={tags[name]}",
+                mend=import_map.NO_TAGS[name],
+            )
 
 
 def _check(option: str, value: float | None, most: float) -> None:

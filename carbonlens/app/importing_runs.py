@@ -23,9 +23,11 @@ from carbonlens.app.importing_further import (
     touch,
 )
 from carbonlens.app.importing_kept import Kept, finding_at
+from carbonlens.app.importing_studies import in_study, is_same_source
 from carbonlens.app.importing_told import zones_in
 from carbonlens.app.importing_totals import Sums, stated_j, sums_of
 from carbonlens.app.importing_versions import (
+    Marks,
     Versions,
     differs,
     differs_beyond_marks,
@@ -65,10 +67,12 @@ class RunKeeper:
         self._versions = Versions(self._run)
         self._machines: dict[tuple[str, int], list[RunRecord]] = defaultdict(list)
         self._alike = AlikeKept(SAME_TIME_US)
+        self._studies: dict[str | None, None] = {}
         self.now_us = time.time_ns() // 1000
         for run in store.view().runs:
             record = RunRecord(run=run, machine=_machine_of(run))
             self._known[(run.study, run.run_id)] = record
+            self._studies[run.study] = None
             self._place(record)
             self._versions.add(run)
             self._contents.add(run)
@@ -93,7 +97,7 @@ class RunKeeper:
         self.now_us += 1
         kept = Kept(again)
         before = Before(self._known_of, self._has_start, SAME_TIME_US)
-        records, alike = parted(records, alike, before)
+        records, alike = parted(*in_study(records, alike, again.marks), before)
         slots: dict[Key, int] = {}
         fresh: dict[Key, RunRecord] = {}
         merged: dict[Key, list[RunRecord]] = defaultdict(list)
@@ -123,6 +127,7 @@ class RunKeeper:
             self._versions.add(run)
             self._take_out(run, kept)
             self._new.add(key_of(record))
+            self._studies[run.study] = None
             kept.fresh.append(done)
             kept.findings += [*said, *_overlong(run, file)]
             self._known[key_of(record)] = done
@@ -180,6 +185,7 @@ class RunKeeper:
         done = msgspec.structs.replace(told, pattern=msgspec.structs.replace(first, run=run), runs=runs)
         kept.findings += said
         kept.alike.append(done)
+        self._studies[run.study] = None
         self._alike.add(done)
         sums = sums_of(done)
         kept.alike_sums.include(sums)
@@ -200,9 +206,21 @@ class RunKeeper:
     def _is_known(self, key: Key) -> bool:
         return key in self._known or key in self._alike.keys
 
-    def _known_of(self, study: str | None, names: set[str]) -> set[str]:
+    def _known_of(self, names: set[str]) -> set[str]:
         held = [keys for keys in (self._known, self._alike.keys) if keys]
-        return {name for name in names if any((study, name) in keys for keys in held)} if held else set()
+        pairs = [(keys, study) for keys in held for study in self._studies]
+        return {name for name in names if any((study, name) in keys for keys, study in pairs)}
+
+    def _elsewhere(self, record: RunRecord, marks: Marks) -> RunRecord | None:
+        """Return the record of a run whose source names no study, under the study that was told of it."""
+        run = record.run
+        if run.study != marks.study:
+            return None
+        for study in self._studies:
+            found = self._find((study, run.run_id)) if study != run.study else None
+            if found is not None and is_same_source(run, found.run, marks, is_one=record.cumulative):
+                return found
+        return None
 
     def _has_start(self, machine: str, span: int) -> bool:
         return bool(self._machines.get((machine, span))) or self._alike.has_start(machine, span)
@@ -227,6 +245,7 @@ class RunKeeper:
             return None
         held = kept.again.partner(run)
         earlier = self._find(key_of(record)) if held is None else RunRecord(run=held)
+        earlier = earlier or self._elsewhere(record, kept.again.marks(record))
         if earlier is None:
             return record
         return self._version(record, self._versions.of(earlier.run), file, kept)
@@ -237,7 +256,7 @@ class RunKeeper:
         marks = again.marks(record)
         made = remade(run, marks, versions, grown=again.grown)
         is_told = again.partner(run) is not None or any(again.tells_of(v) for v in versions)
-        is_same = not differs_beyond_marks(made, last) and (is_told or _in_zone(run, versions))
+        is_same = not differs_beyond_marks(made, last, marks) and (is_told or _in_zone(run, versions))
         is_known = is_same and not differs(made, last)
         if not is_told and not is_same and not differs_beyond_times(made, last):
             # The same row, read in another zone: what is said now counts, not what is left unsaid.
@@ -250,7 +269,7 @@ class RunKeeper:
             if not again.grown:
                 kept.say_known(run, file, line, is_new=True)
             name = run.run_id
-            if self._is_known(key_of(record)):
+            if self._is_known((made.study, name)):
                 name = f"{versions[0].run_id}~{line or 1}.{self.now_us % 1_000_000}"
             return renamed(msgspec.structs.replace(record, run=made), name, supersedes=last)
         if not record.cumulative:

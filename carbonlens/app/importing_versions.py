@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from carbonlens.domain.in_study import FIELDS, InStudy, stated
 from carbonlens.domain.run import Run
 from carbonlens.ledger.records import superseded_ids
 
@@ -34,8 +35,8 @@ _MEASURED: Final = frozenset(
 """Fields that a log tells more of as it grows."""
 
 
-class Marks(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user says now of where a run belongs.
+class Marks(InStudy, frozen=True, kw_only=True):
+    """What the user says now of where a run belongs, and of what it is in a study.
 
     Attributes:
         tags: By the command line and the map.
@@ -110,9 +111,10 @@ def remade(run: Run, marks: Marks, versions: Sequence[Run], *, grown: bool) -> R
     by_hand = _by_hand(versions)
     kept = {f: v for f, v in by_hand.items() if f not in _MARKS and not (grown and f in _MEASURED)}
     source_tags = run.tags if grown else {}
+    in_study = {f: kept.get(f, stated(run, f)) or getattr(last, f) for f in FIELDS} | marks.told
     return msgspec.structs.replace(
         run,
-        **kept,
+        **{**kept, **in_study},
         host_id=run.host_id or last.host_id,
         tags={**source_tags, **last.tags, **marks.tags},
         site=marks.site or last.site,
@@ -134,9 +136,9 @@ def differs(run: Run, earlier: Run, *, but_for: Iterable[str] = ()) -> bool:
     return any(getattr(run, f) != getattr(earlier, f) for f in Run.__struct_fields__ if f not in unseen)
 
 
-def differs_beyond_marks(run: Run, earlier: Run) -> bool:
-    """Whether two versions differ in more than where they belong."""
-    return differs(run, earlier, but_for=_MARKS)
+def differs_beyond_marks(run: Run, earlier: Run, marks: Marks) -> bool:
+    """Whether two versions differ in more than where they belong, and what is said now of their study."""
+    return differs(run, earlier, but_for=_MARKS | marks.told.keys())
 
 
 def differs_beyond_times(run: Run, earlier: Run) -> bool:

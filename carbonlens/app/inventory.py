@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -97,6 +100,28 @@ def load_inventory(explicit: str | Path | None = None, *, store: Ledger | None =
     folder = locate(explicit)
     if folder is None:
         return Kept(inventory=Inventory())
+    held = _ONCE.get()
+    if held is not None and store is None:
+        if folder not in held:
+            held[folder] = _loaded(folder, None)
+        return held[folder]
+    return _loaded(folder, store)
+
+
+_ONCE: Final[ContextVar[dict[Path, Kept] | None]] = ContextVar("inventories", default=None)
+
+
+@contextmanager
+def inventory_once() -> Iterator[None]:
+    """Have every inventory within be read once, for use cases that ask for it again and again."""
+    token = _ONCE.set({})
+    try:
+        yield
+    finally:
+        _ONCE.reset(token)
+
+
+def _loaded(folder: Path, store: Ledger | None) -> Kept:
     loaded = folders.load(folder)
     snapshots = snapshot_ids(loaded)
     if store is not None:

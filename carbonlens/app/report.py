@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -125,7 +126,7 @@ def save(contents: Mapping[str, bytes], out_dir: Path, stem: str) -> dict[str, P
 
     Args:
         contents: By format.
-        out_dir: Folder that is there.
+        out_dir: Folder to write to; made if need be.
         stem: File name without suffix.
 
     Raises:
@@ -134,6 +135,10 @@ def save(contents: Mapping[str, bytes], out_dir: Path, stem: str) -> dict[str, P
     from carbonlens.ledger.store import write_atomically
 
     files = {format_: out_dir / f"{stem}.{format_}" for format_ in contents}
+    try:
+        out_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(out_dir, error) from error
     for format_, file in files.items():
         try:
             write_atomically(file, contents[format_])
@@ -273,17 +278,25 @@ def check_choice(sections: Sequence[str], formats: Sequence[str]) -> None:
 
 
 def ensure_writable(out_dir: Path) -> None:
-    """Make the output folder if need be and check that it can be written.
+    """Check that the output folder can be made and written, and leave nothing of it behind.
+
+    What is refused afterwards has no report, and so no empty folder: ``save`` makes it.
 
     Raises:
         UnwritableError: If it cannot.
     """
+    lacking = [place for place in (out_dir, *out_dir.parents) if not place.exists()]
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=out_dir):
             pass
     except OSError as error:
         raise unwritable(out_dir, error) from error
+    finally:
+        for place in lacking:
+            # One that another process has filled meanwhile stays.
+            with contextlib.suppress(OSError):
+                place.rmdir()
 
 
 def ensure_renderable(formats: Sequence[str] = FORMATS) -> None:

@@ -56,7 +56,7 @@ from carbonlens.ledger.calendar import Calendar, Period
 from carbonlens.ledger.opening import open_ledger
 from carbonlens.ledger.store import Ledger
 
-LABELS: Final = ("site", "team", "model", "zone", "study", "step")
+LABELS: Final = ("site", "team", "model", "hardware", "zone", "study", "step")
 """What a statement may be split by, beside ``tag:NAME``."""
 
 

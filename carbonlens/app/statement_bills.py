@@ -25,6 +25,7 @@ from carbonlens.ledger.store import Ledger
 
 _COLUMNS: Final = (
     *("run_id", "study", "step", "job_id", "workload", "site", "zone", "host_id", "tags", "team", "model"),
+    "hardware",
     *("start_us", "end_us"),
 )
 

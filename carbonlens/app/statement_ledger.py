@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from carbonlens.accounting.metered import MonthOf
+from carbonlens.accounting.places import Place
 from carbonlens.accounting.site_energy import UNSTATED, Activity
 from carbonlens.app.explain_items import named_by_study
 from carbonlens.app.inventory import calendar_of
@@ -28,9 +29,16 @@ if TYPE_CHECKING:
     from carbonlens.ledger.accounts import Account, Total
     from carbonlens.ledger.frames import View
     from carbonlens.ledger.rates import Name, Rates
+    from carbonlens.ledger.settling import Settled
 
 _MONTH: Final = "month_of_use"
 """Column of the month of the reporting time zone, ``202603``."""
+
+_UNASKED: Final = frozenset(
+    {"parent_run_id", "supersedes", "counts", "part", "record_sha256", "row_schema", "file", "end_us"}
+    | {"start_us", "duration_s", "emissions_reported_kg", "cost_amount", "cost_currency"}
+)
+"""Columns of parts that no question about a period is of."""
 
 _UNRATED: Final = "CL522"
 """The ledger's word on energy without a rate; a statement says it by place."""
@@ -92,6 +100,61 @@ def _with_month(parts: Any, months: Months, calendar: Calendar) -> Any:  # noqa:
     return parts.with_columns(nw.max_horizontal(*begun).alias(_MONTH))
 
 
+class _Held:
+    """What holds at places in a period, found out once for all who read a view with the same inventory.
+
+    Attributes:
+        coarse: The factors ``without_hours``.
+    """
+
+    def __init__(
+        self, view: View, inventory: Inventory, factors: FactorSet, hours: Period, months: Months
+    ) -> None:
+        self._inventory, self._factors, self._hours, self._months = inventory, factors, hours, months
+        # The records are kept with what they led to: an id is that of one record as long as it lives.
+        key = ("places", id(inventory), id(factors), hours.first_hour, hours.end_hour, hours.text)
+        self._found: dict[Hashable, Any]
+        self._rows = view.parts
+        _, _, self._found = view.kept.setdefault(key, (inventory, factors, {}))
+
+    def terms(self, name: str, zones: Sequence[str], months: Months) -> PlaceTerms:
+        """Return what holds at a site; arguments as of ``place_terms``."""
+        key = ("terms", name, tuple(zones), months)
+        if key not in self._found:
+            made = place_terms(name, zones, self._inventory, self._factors, self._coarse, months)
+            self._found[key] = made
+        found: PlaceTerms = self._found[key]
+        return found
+
+    def priced(self, name: str, place: Place | None) -> PricedHours:
+        """Return prices of electricity at a site; arguments as of ``priced_hours``."""
+        key = ("prices", name, place)
+        if key not in self._found:
+            self._found[key] = priced_hours(name, place, self._inventory, self._hours, self._months)
+        found: PricedHours = self._found[key]
+        return found
+
+    def of_rows(self, name: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - of many kinds
+        """Return what was made of the rows of the view, as long as they are the same rows.
+
+        Args:
+            name: Of it.
+            make: Makes it.
+        """
+        key = ("rows", name, id(self._rows))
+        if key not in self._found:
+            # With the rows, of which the id is.
+            self._found[key] = self._rows, make()
+        return self._found[key][1]
+
+    @property
+    def _coarse(self) -> FactorSet:
+        if "coarse" not in self._found:
+            self._found["coarse"] = without_hours(self._factors)
+        found: FactorSet = self._found["coarse"]
+        return found
+
+
 class PeriodReading:
     """The runs of a period by place, with what holds at each.
 
@@ -123,25 +186,27 @@ class PeriodReading:
         self._view = view
         self._hours = hours
         calendar = calendar_of(inventory.terms)
-        months, coarse = months_of(hours, calendar), without_hours(factors)
-        self._parts = _with_month(placed(queries.roots(view.parts, view.orphans)), months, calendar)
-        rows = view.rows(self._parts.select("site", "zone", _MONTH).unique())
+        months = months_of(hours, calendar)
+        held = _Held(view, inventory, factors, hours, months)
+        self._held = held
+
+        def parts() -> Any:  # noqa: ANN401 - a frame
+            return _with_month(placed(queries.roots(view.parts, view.orphans)), months, calendar)
+
+        self._parts = held.of_rows("parts", parts)
+        rows = held.of_rows("where", lambda: view.rows(self._parts.select("site", "zone", _MONTH).unique()))
         self.sites, zones = sites_of({(row["site"], row["zone"]) for row in rows}, inventory)
         loaded: dict[str, set[str]] = {name: set(held) for name, held in (metered or {}).items()}
         for row in rows:
             loaded.setdefault(self.sites[row["site"], row["zone"]], set()).add(_name_of(row[_MONTH]))
         names = [*zones, *sorted({*(metered or ()), *(m.site for m in inventory.meters)} - set(zones))]
         self.places: dict[str, PlaceTerms] = {
-            name: place_terms(
-                name, zones.get(name, ()), inventory, factors, coarse, months.of_load(loaded.get(name, ()))
-            )
+            name: held.terms(name, zones.get(name, ()), months.of_load(loaded.get(name, ())))
             for name in names
         }
         self.prices: dict[str, PricedHours] = {
-            name: priced_hours(name, place.place, inventory, hours, months)
-            for name, place in self.places.items()
+            name: held.priced(name, place.place) for name, place in self.places.items()
         }
-        self._rates: dict[Name, Rates | None] = {}
 
     def without_electricity(self, sites: Iterable[str]) -> None:
         """Leave electricity unpriced at sites where something else holds it; before any sum is taken.
@@ -189,14 +254,33 @@ class PeriodReading:
     def _account(
         self, labels: Sequence[str], where: Mapping[str, str] = {}, *, priced: bool = True
     ) -> Account:
-        from carbonlens.ledger import accounts, queries
+        from carbonlens.ledger import accounts
 
         by = list(dict.fromkeys(["site", "zone", *labels]))
-        parts = queries.labelled(queries.matching(self._parts, where), by)
+        chosen = accounts.Chosen(labels=tuple(by), where=tuple(sorted(where.items())))
         by.append(_MONTH)
-        names: tuple[Name, ...] = ("emissions", "cost") if priced else ()
-        rates = [rate for rate in map(self._rate, names) if rate is not None]
-        return accounts.account_of(self._view, parts, by, rates)
+        return accounts.account_over(*self._rated(priced=priced), by, chosen)
+
+    @property
+    def settled(self) -> Settled:
+        """The runs with their rates, put down once for all that is asked of them."""
+        return self._rated(priced=True)[0]
+
+    def _rated(self, *, priced: bool) -> tuple[Settled, list[Rates]]:
+        from carbonlens.ledger import queries
+        from carbonlens.ledger.settling import settle
+
+        def made() -> tuple[Settled, list[Rates]]:
+            names: tuple[Name, ...] = ("emissions", "cost") if priced else ()
+            rates = [rate for rate in map(self._rate, names) if rate is not None]
+            rated = queries.rated(self._parts, rates)
+            kept = [n for n in rated.collect_schema().names() if n not in _UNASKED]
+            return settle(self._view, rated.select(*kept)), rates
+
+        # Sites at which electricity is left unpriced: with the rest of what is held they make the rates.
+        unpriced = frozenset(name for name, prices in self.prices.items() if prices.is_in_cloud)
+        found: tuple[Settled, list[Rates]] = self._held.of_rows(("rated", priced, unpriced), made)
+        return found
 
     def runs(self, label: str | None = None) -> dict[str, tuple[str, ...]]:
         """Return the runs of each site and boundary, by the id under which energies name them.
@@ -205,13 +289,17 @@ class PeriodReading:
             label: Split by it, as ``activities``.
         """
         from carbonlens.ledger import queries
+        from carbonlens.ledger.settling import ask
 
         labels = [label] if label else []
         keys = list(dict.fromkeys(["site", "zone", "boundary", *labels, "run_id", "study"]))
         none = "(none)"
-        parts = queries.labelled(self._parts, labels)
         found: dict[str, list[str]] = {}
-        rows = self._view.rows(parts.select(*keys).unique().sort("run_id", "study"))
+        rows = ask(
+            self.settled,
+            ("runs of places", tuple(keys)),
+            lambda parts: queries.labelled(parts, labels).select(*keys).unique().sort("run_id", "study"),
+        )
         studies: dict[str, set[str | None]] = {}
         for row in rows:
             studies.setdefault(row["run_id"], set()).add(row["study"])
@@ -265,11 +353,6 @@ class PeriodReading:
         return None if value in (None, "") else str(value)
 
     def _rate(self, name: Name) -> Rates | None:
-        if name not in self._rates:
-            self._rates[name] = self._loaded(name)
-        return self._rates[name]
-
-    def _loaded(self, name: Name) -> Rates | None:
         import numpy as np
 
         from carbonlens.ledger import rate_arrays

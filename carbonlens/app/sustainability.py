@@ -14,7 +14,7 @@ from carbonlens.app.compare import require_analysis
 from carbonlens.app.drivers import Source, before, explained
 from carbonlens.app.drivers_reading import Work
 from carbonlens.app.drivers_savings import register_of
-from carbonlens.app.inventory import load_inventory
+from carbonlens.app.inventory import inventory_once, load_inventory
 from carbonlens.app.ledger_care import span_of
 from carbonlens.app.statement import Made, make_statement
 from carbonlens.app.statement_last import last_quarter
@@ -26,7 +26,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import SelectionError, UsageError
 from carbonlens.factors.store import FactorSet, open_factors
-from carbonlens.ledger.opening import open_ledger
+from carbonlens.ledger.opening import one_opening, open_ledger
 from carbonlens.ledger.store import Ledger
 from carbonlens.reporting.sustainability_input import Given, Quarter
 
@@ -34,7 +34,7 @@ SPLITS: Final = ("team", "model", "hardware")
 _EARLIER: Final = 4
 """Quarters of the trend before the one that is reported: the last is that of the year before."""
 
-_CLASSES: Final = "workload"
+CLASSES: Final = "workload"
 """What classes of work are told apart by."""
 
 _MEASURES: Final[tuple[Measure, ...]] = ("energy", "carbon-location", "carbon-market", "cost")
@@ -85,7 +85,7 @@ def gather(
     held = factors if isinstance(factors, FactorSet) else open_factors(factors)
     present = time.time_ns() // 1000 if now_us is None else now_us
     source = Source(kept=kept, factors=held, ledger=ledger, inventory=inventory, now_us=present)
-    with open_ledger(ledger) as store:
+    with one_opening(ledger), inventory_once(), open_ledger(ledger) as store:
         if not store.exists:
             raise SelectionError("the ledger is not there", where=store.shown, mend="check --ledger")
         name, said = _quarter(period, store, source)
@@ -160,14 +160,16 @@ def _given(
     # A fiscal year is as long as its quarters so far: the number of this one.
     to_date = tuple(names[-int(name[5]) :])
     open_source = msgspec.structs.replace(source, held=made)
-    works = works_of(names, open_source, _CLASSES)
+    works = works_of(names, open_source, CLASSES)
     drivers, no_drivers = _drivers(works, open_source, name, previous)
     register, no_register = _register(open_source, name)
     scores = scores_of(works, open_source)
     rows, own_ids = factors_of(own.statement, source.factors)
     span = span_of(name, calendar)
+    # Figures of every quarter of the report stand in it, so what was restated or came late of any is told.
+    shown = msgspec.structs.replace(span, start_us=span_of(names[0], calendar).start_us)
     found = compared(held, name, tuple(n for n in (previous, last_year) if n in made), to_date)
-    restated = restatements_of(store.path, span)
+    restated = restatements_of(store.path, shown)
     return Given(
         period=name,
         quarters=tuple(
@@ -191,9 +193,7 @@ def _given(
         scores=scores.scores,
         closes=closes_of(store.path, span),
         restatements=restated.restatings,
-        prior=prior_of(
-            store, source, msgspec.structs.replace(span, start_us=span_of(names[0], calendar).start_us)
-        ),
+        prior=prior_of(store, source, shown),
         factors=rows,
         own_factors=own_ids,
         factors_sha256=source.factors.sha256,
@@ -225,19 +225,19 @@ def _drivers(
         return None, f"nothing is known of {previous}, so there is nothing to have changed from"
     works = held[previous], held[name]
     try:
-        return explained(works, _CLASSES, _MEASURES, now_us=source.now_us).drivers, ""
+        return explained(works, CLASSES, _MEASURES, now_us=source.now_us).drivers, ""
     except SelectionError as error:
         why = error.what
     known = [m for m in _MEASURES if _is_known(works, m, source)]
     if not known:
         return None, why
-    return explained(works, _CLASSES, known, now_us=source.now_us).drivers, ""
+    return explained(works, CLASSES, known, now_us=source.now_us).drivers, ""
 
 
 def _is_known(works: tuple[Work, Work], measure: Measure, source: Source) -> bool:
     """Tell whether both quarters know a measure, so that there is a bridge of it."""
     try:
-        explained(works, _CLASSES, (measure,), now_us=source.now_us)
+        explained(works, CLASSES, (measure,), now_us=source.now_us)
     except SelectionError:
         return False
     return True

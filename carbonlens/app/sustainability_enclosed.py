@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,11 +11,14 @@ import msgspec
 
 from carbonlens.app.report_enclosed import csv_of
 from carbonlens.app.sustainability import Gathered
+from carbonlens.app.sustainability_carried import LEDGER_ZIP, MOST_IN_DATA, MOST_IN_PDF, records_of
 from carbonlens.domain.counting import counted
 from carbonlens.domain.factor_row import FactorRow
+from carbonlens.domain.number_style import NumberStyle
 from carbonlens.ledger import closes
 from carbonlens.ledger.opening import open_ledger
 from carbonlens.render.attachments import REPORT_JSON, Enclosed
+from carbonlens.render.look import Look
 
 if TYPE_CHECKING:
     from carbonlens.ledger.frames import View
@@ -34,19 +38,24 @@ def words_of(runs: int) -> str:
         runs: Root runs of the quarter.
     """
     if runs <= MOST_RUNS:
-        return "It carries every run, the factors and the inventory, and is verified with --ledger."
+        return (
+            "It carries every run, the factors and the inventory, and the ledger’s records where these are "
+            "few enough for it to be verified by itself; else it is verified with --ledger."
+        )
     return (
         "Its runs are too many to travel with it: it carries their sums by hour and by tag, the factors "
         "and the inventory, and is verified with --ledger."
     )
 
 
-def enclosed(shape: bytes, gathered: Gathered) -> tuple[Enclosed, ...]:
+def enclosed(shape: bytes, gathered: Gathered, records: bytes | None = None) -> tuple[Enclosed, ...]:
     """Return what is embedded in a PDF.
 
     Args:
         shape: The report as JSON.
         gathered: What it was made of.
+        records: The ledger's records as another file carries them, empty for none; those of the
+            ledger, where they are few enough, when ``None``.
     """
     files = [
         Enclosed(
@@ -65,6 +74,8 @@ def enclosed(shape: bytes, gathered: Gathered) -> tuple[Enclosed, ...]:
         name, calendar = gathered.given.period, gathered.source.calendar
         with store.query(name, calendar) as view:
             files += _of_runs(view, gathered.given.runs)
+        if records is None:
+            records = records_of(store.path, MOST_IN_PDF) if gathered.given.runs <= MOST_RUNS else b""
         files += [
             Enclosed(
                 name=f"close-{one.period}.json",
@@ -73,7 +84,25 @@ def enclosed(shape: bytes, gathered: Gathered) -> tuple[Enclosed, ...]:
             )
             for one in gathered.given.closes
         ]
+    if records:
+        words = "The ledger's records, from which the report is computed again"
+        files.append(Enclosed(name=LEDGER_ZIP, content=records, description=words, relationship="Source"))
     return tuple(files)
+
+
+def carried_in_data(gathered: Gathered, records: bytes | None) -> str | None:
+    """Return the ledger's records as the data of a page hold them; ``None`` where they are too many.
+
+    Args:
+        gathered: What the report was made of.
+        records: As of ``enclosed``.
+    """
+    if records is None:
+        if gathered.given.runs > MOST_RUNS:
+            return None
+        with open_ledger(gathered.source.ledger) as store:
+            records = records_of(store.path, MOST_IN_DATA)
+    return base64.b64encode(records).decode("ascii") or None
 
 
 def _factors(rows: Iterable[FactorRow]) -> Iterator[Sequence[object]]:
@@ -131,15 +160,20 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
     made_with: dict[str, Any] = {}
 
 
-def basis_of(gathered: Gathered) -> Basis:
+def basis_of(gathered: Gathered, look: Look | None = None, numbers: NumberStyle | None = None) -> Basis:
     """Return what the report of a quarter is computed again from, beside its ledger.
 
     Args:
         gathered: What it was made of.
+        look: The user's own templates.
+        numbers: How its pages write figures; our way for ``None``.
     """
     from carbonlens.inventory.folder import load
     from carbonlens.render.environment import made_with
 
+    made = msgspec.structs.replace(
+        made_with(), own_templates_sha256=look.sha256 if look else None, numbers=numbers
+    )
     source = gathered.source
     texts: dict[str, str] = {}
     if source.kept.folder is not None:
@@ -150,5 +184,5 @@ def basis_of(gathered: Gathered) -> Basis:
         inventory=texts,
         factors=source.factors.own,
         factors_sha256=source.factors.sha256,
-        made_with=msgspec.to_builtins(made_with()),
+        made_with=msgspec.to_builtins(made),
     )

@@ -16,6 +16,9 @@ from carbonlens.app.restatement import prior_periods
 from carbonlens.app.statement_ledger import month_of
 from carbonlens.domain.factor_row import FactorRow
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.identity import uuid7_ms
+from carbonlens.domain.run import Run
+from carbonlens.domain.units import US_PER_S
 from carbonlens.factors.store import FactorSet
 from carbonlens.ledger import activity, restatements
 from carbonlens.ledger.closes import Chain, Span, adjustments, load
@@ -58,7 +61,7 @@ def restatements_of(ledger: Path, span: Span) -> Restated:
 
     Args:
         ledger: The ledger's folder.
-        span: The period.
+        span: Of all quarters of the report: figures of each stand in it.
     """
     held = restatements.load(ledger)
     touching = [r for r in held.by_hash.values() if r.start_us < span.end_us and r.end_us > span.start_us]
@@ -73,6 +76,7 @@ def restatements_of(ledger: Path, span: Span) -> Restated:
             reason=one.reason,
             why=one.why,
             rows=one.rows,
+            base_year=one.base_year,
         )
         for one in last
     )
@@ -115,27 +119,38 @@ _NOWHERE: Final = Span(name=NOT_TAKEN_UP, start_us=0, end_us=0)
 def _places(store: Ledger, source: Source, chain: Chain) -> dict[tuple[str, str], list[Span]]:
     """Return where each late record was found, by its closed period and id.
 
-    That is the close that took it up, else the month in which it was imported: never the present, which
-    a report that is made again has another of.
+    That is the close that took it up, else the month in which it was corrected or imported: never the
+    present, which a report that is made again has another of.
     """
     held = store.holdings()
-    imported = {r.sha256: r.run.origin for r in held.records}
+    came = {r.sha256: _came_us(r.run) for r in held.records}
     for kind in activity.KINDS.values():
         rows = activity.read_stored(store.path / kind.folder, kind)[0]
-        imported.update((sha, row.origin) for row, sha in rows)
+        came.update((sha, row.origin.imported_us if row.origin is not None else None) for row, sha in rows)
     month = month_of(source.calendar)
     found: dict[tuple[str, str], list[Span]] = {}
     for one in adjustments(store.path, held, chain):
-        origin = imported.get(one.sha256)
+        when_us = came.get(one.sha256)
         place = _NOWHERE
         if one.taken_up is not None:
             place = span_of_close(chain.closes[one.taken_up])
-        elif one.kind == "late" and origin is not None and origin.imported_us is not None:
-            name = month(origin.imported_us)[0]
+        elif one.kind == "late" and when_us is not None:
+            name = month(when_us)[0]
             if name:
                 place = msgspec.structs.replace(span_of(name, source.calendar), name=name)
         found.setdefault((one.period, one.name), []).append(place)
     return found
+
+
+def _came_us(run: Run) -> int | None:
+    """Return when a record came, UTC microseconds; ``None`` where nothing tells.
+
+    A correction bears the origin of what it corrects, and tells its own time by its id.
+    """
+    corrected_ms = uuid7_ms(run.run_id) if run.supersedes is not None else None
+    if corrected_ms is not None:
+        return corrected_ms * (US_PER_S // 1000)
+    return None if run.origin is None else run.origin.imported_us
 
 
 def _meet(one: Span, other: Span) -> bool:

@@ -16,9 +16,12 @@ from carbonlens.app.report import (
     save,
     start_rendering,
 )
+from carbonlens.app.report_look import find_look
 from carbonlens.app.sustainability import Gathered, gather
-from carbonlens.app.sustainability_enclosed import Basis, basis_of, enclosed, words_of
+from carbonlens.app.sustainability_enclosed import Basis, basis_of, carried_in_data, enclosed, words_of
+from carbonlens.domain.number_style import NumberStyle
 from carbonlens.errors import UsageError
+from carbonlens.render.look import Look
 from carbonlens.reporting.document_view import DocumentView
 from carbonlens.reporting.report_json import document_json
 from carbonlens.reporting.sustainability import build_sustainability
@@ -27,11 +30,27 @@ SCHEMA: Final = "carbonlens/sustainability-report/1"
 
 
 class Material(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the renderers of one report take."""
+    """All that the renderers of one report take.
+
+    Attributes:
+        look: The user's own templates, colours, fonts and logo.
+        numbers: How pages write figures; data stay as they are.
+        records: The ledger's records that its files carry, where they are those of another file.
+    """
 
     view: DocumentView
     gathered: Gathered
     basis: Basis
+    look: Look | None = None
+    numbers: NumberStyle = NumberStyle()
+    records: bytes | None = None
+
+    @property
+    def printed(self) -> DocumentView:
+        """The view as pages write it."""
+        from carbonlens.reporting.restyled import restyled
+
+        return restyled(self.view, self.numbers)
 
 
 def report_sustainability(  # noqa: PLR0913 - each is an option of the command line
@@ -43,6 +62,7 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
     factors: str | Path | None = None,
     ledger: str | Path | None = None,
     now_us: int | None = None,
+    templates: str | Path | None = None,
     making: Making = Making(),  # noqa: B008  # frozen
 ) -> dict[str, Path]:
     """Write the report of a quarter and return its files by format.
@@ -57,10 +77,12 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
         factors: The user's own factors, found likewise.
         ledger: The ledger's folder; found likewise.
         now_us: The present, UTC microseconds; by the clock when ``None``.
+        templates: The user's own templates, as of ``report``.
         making: Limits of making the pages, and who is told how it goes.
 
     Raises:
         UsageError: If the period is no quarter, or a format is not known.
+        ConfigError: If templates or theme cannot be used.
         SelectionError: If the ledger is not there, or holds nothing of the quarter.
         UnwritableError: If the folder cannot be written; said before any work.
         MissingExtraError: If the ``analysis`` or ``report`` extra is not installed.
@@ -68,21 +90,12 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
     """
     check_formats(formats)
     ensure_writable(out_dir)
+    look, numbers = find_look(templates)
     start_rendering(formats)
-    given = material(gather(period, inventory=inventory, factors=factors, ledger=ledger, now_us=now_us))
+    gathered = gather(period, inventory=inventory, factors=factors, ledger=ledger, now_us=now_us)
+    given = material(gathered, look=look, numbers=numbers)
     contents = {format_: rendered(given, format_, making) for format_ in dict.fromkeys(formats)}
     return save(contents, out_dir, f"sustainability-{given.basis.period}")
-
-
-def unread_templates() -> Path | None:
-    """Return the folder of ``[tool.carbonlens] templates`` that holds here, which this report does not read.
-
-    Raises:
-        ConfigError: If the ``pyproject.toml`` cannot be read.
-    """
-    from carbonlens.ledger.location import from_pyproject
-
-    return from_pyproject(Path.cwd(), "templates")
 
 
 def check_formats(formats: Sequence[str]) -> None:
@@ -97,15 +110,23 @@ def check_formats(formats: Sequence[str]) -> None:
         raise UsageError(f"no such format: {said}", mend=f"known: {', '.join(KNOWN_FORMATS)}")
 
 
-def material(gathered: Gathered) -> Material:
+def material(gathered: Gathered, *, look: Look | None = None, numbers: NumberStyle | None = None) -> Material:
     """Return what the renderers take.
 
     Args:
         gathered: What the report is made of.
+        look: The user's own templates, colours, fonts and logo.
+        numbers: How pages write figures; our way for ``None``.
     """
     attached = words_of(gathered.given.runs)
     view = build_sustainability(msgspec.structs.replace(gathered.given, attached=attached))
-    return Material(view=view, gathered=gathered, basis=basis_of(gathered))
+    return Material(
+        view=view,
+        gathered=gathered,
+        basis=basis_of(gathered, look, numbers),
+        look=look,
+        numbers=numbers or NumberStyle(),
+    )
 
 
 def rendered(given: Material, format_: str, making: Making = Making()) -> bytes:  # noqa: B008  # frozen
@@ -117,6 +138,7 @@ def rendered(given: Material, format_: str, making: Making = Making()) -> bytes:
         making: Limits of making the pages, and who is told how it goes.
 
     Raises:
+        ConfigError: If a template of the user's cannot be rendered.
         RenderError: If making the pages took more time or memory than it may.
         MissingExtraError: If the ``report`` extra is not installed.
         VerificationError: If a printed number is not that of its figure.
@@ -128,14 +150,15 @@ def rendered(given: Material, format_: str, making: Making = Making()) -> bytes:
     if format_ == "xlsx":
         return render_xlsx(view.document, view.figures, made_us=made_us)
     if format_ == "md":
-        return render_markdown(view.document).encode("utf-8")
-    shape = msgspec.json.encode(shape_of(given))
+        return render_markdown(given.printed.document).encode("utf-8")
+    # A PDF has the records as a file of its own.
+    shape = msgspec.json.encode(shape_of(given) if format_ == "pdf" else carrying_shape_of(given))
     if format_ == "json":
         return msgspec.json.format(shape, indent=1) + b"\n"
     if format_ == "html":
-        return _by_worker("render_document_html", view, making, data=shape)
-    files = enclosed(shape, given.gathered)
-    return _by_worker("render_document_pdf", view, making, enclosed=files, made_us=made_us)
+        return _by_worker("render_document_html", given, making, data=shape)
+    files = enclosed(shape, given.gathered, given.records)
+    return _by_worker("render_document_pdf", given, making, enclosed=files, made_us=made_us)
 
 
 def shape_of(given: Material) -> dict[str, Any]:
@@ -153,12 +176,22 @@ def shape_of(given: Material) -> dict[str, Any]:
     }
 
 
-def _by_worker(function: str, view: DocumentView, making: Making, **further: object) -> bytes:
+def carrying_shape_of(given: Material) -> dict[str, Any]:
+    """Return the same with the ledger's records in it, as pages and JSON have it.
+
+    Args:
+        given: What it is made of.
+    """
+    return {**shape_of(given), "ledger_zip": carried_in_data(given.gathered, given.records)}
+
+
+def _by_worker(function: str, given: Material, making: Making, **further: object) -> bytes:
     from carbonlens.render import worker
 
     return worker.render(
         f"carbonlens.render.blocks:{function}",
-        view,
+        given.printed,
+        look=given.look,
         limits=making.limits or worker.Limits(),
         progress=making.progress,
         **further,

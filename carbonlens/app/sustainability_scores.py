@@ -83,6 +83,18 @@ def scores_of(works: Mapping[str, Work], source: Source) -> Scores:
     return Scores(scores=scores, findings=tuple(said))
 
 
+def intensities_of(name: str, work: Work) -> Iterator[Figure]:
+    """Yield the intensities of a quarter by every functional unit that its runs count.
+
+    Args:
+        name: Of the quarter.
+        work: Of it.
+    """
+    for unit in dict.fromkeys(u for u, _, _ in work.shares if u != NO_UNIT):
+        for _, figure in _intensities(unit, name, work):
+            yield figure
+
+
 def _units(works: Mapping[str, Work]) -> list[str]:
     """Return the units of the last quarter's work, the one with the most energy first."""
     if not works:

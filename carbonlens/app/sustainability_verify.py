@@ -1,7 +1,9 @@
-"""Use case: verify a quarter's report: make it again from a ledger and what the report carries.
+"""Use case: verify a quarter's report: make it again from a ledger's records and what it carries.
 
-The inventory and the user's factors are taken from the report, the records from the ledger. A
-report alone is not verified: what it says of its own figures proves nothing.
+The inventory and the user's factors are taken from the report. The records are those of the ledger
+that is named, else those that the report carries: then it is shown to follow from these, which
+proves no more of them than that. A report without either is held against itself, and what could
+not be computed is named.
 """
 
 from __future__ import annotations
@@ -14,32 +16,44 @@ from typing import Any, Final
 
 import msgspec
 
+from carbonlens.app.report_look import find_look
 from carbonlens.app.sustainability import gather
+from carbonlens.app.sustainability_carried import LEDGER_ZIP, differing, in_data, unpack
 from carbonlens.app.sustainability_enclosed import Basis
+from carbonlens.app.sustainability_recount import misprinted, recounted
 from carbonlens.app.sustainability_report import SCHEMA, Material, material, rendered, shape_of
-from carbonlens.app.verify import Verified
+from carbonlens.app.verify import Verified, computing
 from carbonlens.app.verify_data import Mismatch
 from carbonlens.app.verify_pages import PAGE_NUMBER, Pages, compare_texts, strange_numbers
 from carbonlens.app.verify_reading import data_of
+from carbonlens.domain.counting import counted
 from carbonlens.domain.decoding import convert
+from carbonlens.domain.number_style import NumberStyle
 from carbonlens.errors import InputFileError, VerificationError
 from carbonlens.factors.store import FactorSet, bundled, with_own
 from carbonlens.factors.table_file import Table
-from carbonlens.render.versions import DECIDING, SYSTEM_FONTS, shipped_fonts_hold, texts_of
+from carbonlens.ledger.opening import open_ledger
+from carbonlens.render.attachments import of_pdf
+from carbonlens.render.look import Look
+from carbonlens.render.versions import DECIDING, OWN_TEMPLATES, SYSTEM_FONTS, shipped_fonts_hold, texts_of
 
 _NOT_OURS = (".xlsx", ".md")
-_LAID_OUT_BY: Final = ("templates_sha256", "Jinja2", "MarkupSafe")
+_HELD_APART: Final = ("figures", "basis", "ledger_zip")
+_LAID_OUT_BY: Final = ("templates_sha256", OWN_TEMPLATES, "Jinja2", "MarkupSafe")
 
 
-def verify_sustainability(report: Path, ledger: str | Path | None) -> Verified | None:
+def verify_sustainability(
+    report: Path, ledger: str | Path | None, templates: str | Path | None = None
+) -> Verified | None:
     """Return what came of verifying a quarter's report; ``None`` where the file is none.
 
     Args:
         report: A ``.json``, ``.html`` or ``.pdf``.
-        ledger: The ledger that it is of.
+        ledger: The ledger that it is of; the records in the report when ``None``.
+        templates: Folder of the user's own templates that it was made with.
 
     Raises:
-        InputFileError: If it cannot be read, or no ledger is given.
+        InputFileError: If it cannot be read, or nothing can be computed from the records in it.
         SelectionError: If the ledger has nothing of its quarter.
         MissingExtraError: If the ``analysis`` or ``report`` extra is not installed.
     """
@@ -49,16 +63,58 @@ def verify_sustainability(report: Path, ledger: str | Path | None) -> Verified |
     shape = _shape(data)
     if shape is None:
         return None
-    if ledger is None:
-        raise InputFileError(
-            "is the report of a quarter, and cannot be verified by itself: it follows from the ledger",
-            where=str(report),
-            mend="verify it against the ledger: --ledger DIR",
-        )
-    basis = _basis(shape, str(report))
+    file = _File(kind=kind, content=content, where=str(report))
+    basis = basis_in(shape, file.where)
+    records = _records(file, shape)
+    if ledger is None and not records:
+        return _against_itself(file, shape, basis)
+    look = _look(basis, templates, file.where)
     with tempfile.TemporaryDirectory() as name:
-        given = _again(basis, ledger, Path(name))
-        return _compared(_File(kind=kind, content=content, where=str(report)), shape, basis, given)
+        folder = Path(name)
+        if ledger is not None:
+            given = _again(basis, ledger, folder, look)
+            found = _compared(file, shape, basis, msgspec.structs.replace(given, records=records))
+            return _with_carried(found, records, ledger, file.where)
+        with computing(file.where):
+            unpack(records, folder / "ledger", file.where)
+            given = _again(basis, folder / "ledger", folder, look)
+            found = _compared(file, shape, basis, msgspec.structs.replace(given, records=records))
+        return msgspec.structs.replace(found, from_ledger=False)
+
+
+def _records(file: _File, shape: dict[str, Any]) -> bytes:
+    """Return the ledger's records that a report carries; empty where it has none."""
+    if file.kind == "pdf":
+        return of_pdf(file.content, file.where).get(LEDGER_ZIP, b"")
+    return in_data(shape.get("ledger_zip"), file.where)
+
+
+def _with_carried(found: Verified, records: bytes, ledger: str | Path, where: str) -> Verified:
+    """Return the same, with what the ledger has otherwise than the records that the report carries."""
+    with open_ledger(ledger) as store:
+        number = differing(records, store.path, where) if records else 0
+    if not number:
+        return found
+    words = f"the records in it: {counted(number, 'file')} of {LEDGER_ZIP} are not those of the ledger now"
+    return msgspec.structs.replace(found, unchecked=(*found.unchecked, words))
+
+
+def _against_itself(file: _File, shape: dict[str, Any], basis: Basis) -> Verified:
+    """Return what of a report follows from the rest of it, where the records are not at hand."""
+    found = recounted(shape, basis, factors_in(basis), file.where)
+    mismatches = found.mismatches
+    if file.kind == "html":
+        mismatches += tuple(misprinted(file.content.decode("utf-8"), shape, file.where))
+    return Verified(
+        file=file.where,
+        figures=found.figures,
+        runs=0,
+        mismatches=mismatches,
+        rebuilt=None,
+        versions={},
+        unchecked=("bytes of the file", "intervals", "words, pictures and layout of the pages"),
+        left=found.left,
+    )
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +161,16 @@ def _shape(data: bytes) -> dict[str, Any] | None:
     return shape if isinstance(shape, dict) and shape.get("schema") == SCHEMA else None
 
 
-def _basis(shape: dict[str, Any], where: str) -> Basis:
+def basis_in(shape: dict[str, Any], where: str) -> Basis:
+    """Return what the data of a report say that it was computed from, beside a ledger.
+
+    Args:
+        shape: The data.
+        where: The report, for errors.
+
+    Raises:
+        InputFileError: If they do not say so, or name a file where none may be.
+    """
     try:
         basis = convert(shape.get("basis"), Basis, strict=False)
     except msgspec.ValidationError as error:
@@ -124,21 +189,55 @@ def _basis(shape: dict[str, Any], where: str) -> Basis:
     return basis
 
 
-def _again(basis: Basis, ledger: str | Path, folder: Path) -> Material:
+def _look(basis: Basis, templates: str | Path | None, where: str) -> tuple[Look | None, NumberStyle | None]:
+    """Return the templates to make it again with, and how its pages write numbers."""
+    if templates is not None:
+        return find_look(templates)
+    said = basis.made_with.get("numbers")
+    try:
+        return None, None if said is None else convert(said, NumberStyle)
+    except msgspec.ValidationError as error:
+        raise InputFileError(
+            f"says of its numbers what is no style ({error})",
+            where=where,
+            mend="take the report as carbonlens wrote it",
+        ) from error
+
+
+def _again(
+    basis: Basis, ledger: str | Path, folder: Path, look: tuple[Look | None, NumberStyle | None]
+) -> Material:
     """Return the report made again of the ledger, with the inventory and factors that it carries."""
-    for name, text in basis.inventory.items():
-        (folder / name).write_bytes(text.encode("utf-8"))
+    held = folder / "inventory"
+    held.mkdir()
+    write_inventory(basis, held)
     gathered = gather(
         basis.period,
-        inventory=folder,
-        factors=_factors(basis),
+        inventory=held,
+        factors=factors_in(basis),
         ledger=ledger,
         now_us=basis.present_us,
     )
-    return material(gathered)
+    return material(gathered, look=look[0], numbers=look[1])
 
 
-def _factors(basis: Basis) -> FactorSet:
+def write_inventory(basis: Basis, folder: Path) -> None:
+    """Write the files of the inventory that a report carries.
+
+    Args:
+        basis: Of the report.
+        folder: Where to.
+    """
+    for name, text in basis.inventory.items():
+        (folder / name).write_bytes(text.encode("utf-8"))
+
+
+def factors_in(basis: Basis) -> FactorSet:
+    """Return the rows in force here with the user's own ones that a report carries.
+
+    Args:
+        basis: Of the report.
+    """
     if not basis.factors:
         return bundled()
     places = tuple(f"row {n}" for n, _ in enumerate(basis.factors, 1))
@@ -153,7 +252,7 @@ def _differences(shape: dict[str, Any], given: Material, *, same_words: bool) ->
     for name in dict.fromkeys((*found, *said)):
         if said.get(name) != found.get(name):
             yield Mismatch(figure_id=name, said=_text(said.get(name)), computed=_text(found.get(name)))
-    parts = [part for part in dict.fromkeys((*now, *shape)) if part not in ("figures", "basis")]
+    parts = [part for part in dict.fromkeys((*now, *shape)) if part not in _HELD_APART]
     for part in parts if same_words else ("example", "period"):
         if shape.get(part) != now.get(part):
             yield Mismatch(
@@ -192,11 +291,11 @@ def _html(file: _File, given: Material, *, same_layout: bool) -> Pages:
     there, here = page_text(page), page_text(rendered(given, "html").decode("utf-8"))
     found: list[Mismatch] = []
     try:
-        check_document(page, given.view)
+        check_document(page, given.printed)
     except VerificationError as error:
         found.append(Mismatch(figure_id=error.where or "page", said=error.what, computed="see the figure"))
     for name in sorted(here.figure_ids - there.figure_ids):
-        computed = given.view.figures[name].text
+        computed = given.printed.figures[name].text
         found.append(Mismatch(figure_id=name, said="not printed on the page", computed=computed))
     texts = compare_texts(there, here, same_layout=same_layout)
     return Pages(mismatches=(*found, *texts.mismatches), unchecked=texts.unchecked)
@@ -210,7 +309,7 @@ def _pdf(file: _File, given: Material) -> Pages:
     text = "".join(there.split())
     found = [
         Mismatch(figure_id=name, said="not printed in the PDF", computed=figure.form("index"))
-        for name, figure in given.view.figures.items()
+        for name, figure in given.printed.figures.items()
         if "".join(figure.form("index").split()) not in text
     ]
     # Another layout may have another number of pages.

@@ -34,6 +34,13 @@ from carbonlens.render.look import Look
 SCHEMA: Final = "carbonlens/verify/1"
 
 
+class Left(msgspec.Struct, frozen=True, kw_only=True):
+    """Figures that could not be computed again, with the reason that they share."""
+
+    reason: str
+    figure_ids: tuple[str, ...]
+
+
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
     """What came of verifying a report.
 
@@ -47,6 +54,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
             and the bytes of its format depend on them.
         unchecked: Parts that could be held against nothing, in words; empty where all was checked.
         from_ledger: Whether the runs were taken from a ledger rather than from the report.
+        left: Figures that could not be computed again, by reason; none where the runs are at hand.
     """
 
     file: str
@@ -57,6 +65,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, tuple[str | None, str | None]]
     unchecked: tuple[str, ...] = ()
     from_ledger: bool = False
+    left: tuple[Left, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -85,7 +94,7 @@ def verify(
     require_analysis()
     from carbonlens.app.sustainability_verify import verify_sustainability
 
-    quarter = verify_sustainability(report, ledger)
+    quarter = verify_sustainability(report, ledger, templates)
     if quarter is not None:
         return quarter
     held = read(report)
@@ -100,10 +109,10 @@ def verify(
     unchecked: tuple[str, ...] = ()
     if ledger is not None:
         # What is wrong with the ledger is said as it is.
-        with _computing(held.file, kept=CarbonlensError):
+        with computing(held.file, kept=CarbonlensError):
             used, unchecked = _of_ledger(evidence, ledger)
     look, numbers = _look(held, templates)
-    with _computing(held.file):
+    with computing(held.file):
         given = _follows(held, used, look, numbers)
         return _compared(held, used, given, unchecked, from_ledger=ledger is not None)
 
@@ -163,8 +172,16 @@ def _as_made(given: Material, made: MadeWith | None) -> Material:
 
 
 @contextmanager
-def _computing(where: str, kept: type[CarbonlensError] = InputFileError) -> Iterator[None]:
-    """Refuse evidence that nothing can be computed from; numpy's warnings about it help no reader."""
+def computing(where: str, kept: type[CarbonlensError] = InputFileError) -> Iterator[None]:
+    """Refuse evidence that nothing can be computed from; numpy's warnings about it help no reader.
+
+    Args:
+        where: The report, for errors.
+        kept: Errors that are said as they are.
+
+    Raises:
+        InputFileError: If computing trips over what the report holds.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

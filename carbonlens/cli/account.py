@@ -33,7 +33,9 @@ def account_command(
     period: PeriodOption = None,
     by: Annotated[
         str | None,
-        grammar.Option("--by", metavar="LABEL", help="site, zone, team, model, study, step, tag:NAME."),
+        grammar.Option(
+            "--by", metavar="LABEL", help="site, zone, team, model, hardware, study, step, tag:NAME."
+        ),
     ] = None,
     inventory: InventoryOption = None,
     factors: FactorsOption = None,

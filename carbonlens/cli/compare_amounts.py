@@ -35,7 +35,7 @@ def adding_up(parts: Sequence[Estimate], total: Estimate, show: fmt.Quantity) ->
     if total.value is None or total.state != "known" or len(known) < len(parts):
         return [show(p, scale).text for p in parts]
     places = show.places(total, scale)
-    rounded = fmt.apportion(known, places)
+    rounded = fmt.apportion(known, places, total=total.value * scale.factor)
     return [show(p, scale, at=(v, places)).text for p, v in zip(parts, rounded, strict=True)]
 
 
@@ -45,6 +45,18 @@ def per(comparison: Comparison) -> str:
         return f" per {comparison.study.unit}"
     period = comparison.study.volume_period
     return " for the volume" if period is None else f" {output.clip(period, _PLACE_WIDTH)}"
+
+
+def saved_per(comparison: Comparison) -> tuple[str, float]:
+    """Return what the lines on savings stand for, all of them, and how many units that is.
+
+    A cent fraction an image is unreadable; a million of them is an amount. Energy and carbon beside
+    money are of the same million.
+    """
+    cost = None if comparison.total is None else comparison.total.cost
+    if comparison.basis != "per_unit" or cost is None or cost.value is None or cost.state == "unknown":
+        return per(comparison), 1.0
+    return f" per million {names.plural(comparison.study.unit)}", 1e6
 
 
 def names_apart(comparison: Comparison, width: int = NAME_WIDTH) -> dict[str, str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from carbonlens.cli import output
-from carbonlens.cli.compare_amounts import per
+from carbonlens.cli.compare_amounts import per, saved_per
 from carbonlens.domain.comparison import Amounts, Comparison
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.factor import Factor
 from carbonlens.reporting import format as fmt
-from carbonlens.reporting import names
 
 _PLACE_WIDTH = 30
 
@@ -31,13 +30,14 @@ def carbon_text(comparison: Comparison, total: Amounts) -> str:
     place = output.clip(vector.place or vector.location.zone, _PLACE_WIDTH)
     where = f"({place}: {_factor(vector.location)}{example})"
     end = "; no price, so no cost" if no_price else ""
+    words, units = saved_per(comparison)
     if _is_open(total.emissions_location_kg):
-        text = f"carbon saved{per(comparison)}: unknown, as {_why_no_carbon(comparison)}"
+        text = f"carbon saved{words}: unknown, as {_why_no_carbon(comparison)}"
         return f"{text}{_before_and_after(comparison)} {where}{end}"
-    figures = f"{_mass(total.emissions_location_kg)} location-based"
+    figures = f"{_mass(total.emissions_location_kg, units)} location-based"
     if total.emissions_market_kg.value is not None:
-        figures += f", {_mass(total.emissions_market_kg)} market-based"
-    return f"carbon saved{per(comparison)}: {figures} {where}{end}"
+        figures += f", {_mass(total.emissions_market_kg, units)} market-based"
+    return f"carbon saved{words}: {figures} {where}{end}"
 
 
 def cost_text(comparison: Comparison, total: Amounts) -> str:
@@ -47,13 +47,9 @@ def cost_text(comparison: Comparison, total: Amounts) -> str:
         return ""
     if _is_open(cost):
         return f"cost saved{per(comparison)}: unknown, as {_why_no_cost(comparison)}"
-    if comparison.basis != "per_unit":
-        printed = fmt.money(cost)
-        return f"cost saved{per(comparison)}: {printed.text} {printed.interval}".rstrip()
-    # A cent fraction an image is unreadable; a million of them is an amount.
-    printed = fmt.money(cost.scale(1e6, cost.unit))
-    unit = names.plural(comparison.study.unit)
-    return f"cost saved per million {unit}: {printed.text} {printed.interval}".rstrip()
+    words, units = saved_per(comparison)
+    printed = fmt.money(cost.scale(units, cost.unit))
+    return f"cost saved{words}: {printed.text} {printed.interval}".rstrip()
 
 
 def _is_open(amount: Estimate) -> bool:
@@ -117,12 +113,12 @@ def _before_and_after(comparison: Comparison) -> str:
     kept = [e.emissions_location_kg for e in ends if e is not None]
     if len(kept) < 2 or any(e.value is None or e.state != "unbounded" for e in kept):
         return ""
-    before, after = (_mass(e) for e in kept)
+    before, after = (_mass(e, saved_per(comparison)[1]) for e in kept)
     return f"; {before} before, {after} after"
 
 
-def _mass(mass: Estimate) -> str:
-    printed = fmt.mass(mass)
+def _mass(mass: Estimate, units: float) -> str:
+    printed = fmt.mass(mass.scale(units, mass.unit))
     return f"{printed.text} {printed.interval}".strip()
 
 

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 import msgspec
 
 from carbonlens.cli import output
-from carbonlens.cli.compare_amounts import METHODS, NAME_WIDTH, adding_up, earned_back_text, names_apart, per
+from carbonlens.cli.compare_amounts import (
+    METHODS,
+    NAME_WIDTH,
+    adding_up,
+    earned_back_text,
+    names_apart,
+    per,
+    saved_per,
+)
 from carbonlens.cli.compare_carbon import carbon_text, cost_text
 from carbonlens.cli.compare_details import details_of
 from carbonlens.cli.compare_findings import OF_CARBON, OF_COST, worth_showing
@@ -268,11 +276,10 @@ def _total(comparison: Comparison) -> list[str]:
         return ["no step is accepted, so nothing is claimed as saved"]
     # The total of a lattice is that of its full set, whatever is decided on each optimization.
     what = "all together" if is_lattice else "adopted"
+    words, units = saved_per(comparison)
+    saved = total.energy_j.scale(units, total.energy_j.unit)
     return [
-        *_wrapped(
-            f"{what}: energy {change_of(comparison.total_effect)}, "
-            f"saves {_amount(total.energy_j)}{per(comparison)}"
-        ),
+        *_wrapped(f"{what}: energy {change_of(comparison.total_effect)}, saves {_amount(saved)}{words}"),
         *_wrapped(carbon_text(comparison, total)),
         *_wrapped(cost_text(comparison, total)),
     ]
@@ -284,18 +291,21 @@ def _together(comparison: Comparison) -> list[str]:
     shared = comparison.interaction_j
     if shared is not None and shared.value is not None:
         what = "less" if shared.value > 0 else "more"
-        size = shared if shared.value > 0 else shared.scale(-1.0, shared.unit)
+        words, units = saved_per(comparison)
+        size = shared.scale(units if shared.value > 0 else -units, shared.unit)
         ends = (shared.low, shared.high)
         is_sure = None not in ends and (ends[0] or 0.0) * (ends[1] or 0.0) > 0
         doubt = "" if is_sure else ", which may be no difference"
-        said = f"together they save {_amount(size)} {what}{per(comparison)} than the sum of each alone"
+        said = f"together they save {_amount(size)} {what}{words} than the sum of each alone"
         lines += _wrapped(said + doubt)
     method, total = METHODS.get(comparison.attribution_method or ""), comparison.total
     if comparison.attribution_method == "ladder":
         return lines
     named = [(s.step, s.attribution.energy_j) for s in comparison.steps if s.attribution is not None]
     if method and named and total is not None:
-        texts = adding_up([part for _, part in named], total.energy_j, fmt.energy)
+        units = saved_per(comparison)[1]
+        parts = [part.scale(units, part.unit) for _, part in named]
+        texts = adding_up(parts, total.energy_j.scale(units, total.energy_j.unit), fmt.energy)
         apart = names_apart(comparison)
         shown = ", ".join(f"{apart[name]} {text}" for (name, _), text in zip(named, texts, strict=True))
         orders = comparison.orders

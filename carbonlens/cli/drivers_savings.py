@@ -37,7 +37,7 @@ def initiatives_command(
     ledger: LedgerOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Verify claimed savings: the baseline at this period's volume and mix, less what was measured."""
+    """Measure claimed savings: the baseline at this period's volume and mix, less what was measured."""
     from carbonlens.app.drivers_savings import make_register
     from carbonlens.cli import drivers_savings_view
 

@@ -77,9 +77,7 @@ def export_command(
         out.print_text(made.text)
     else:
         _write(output, made.text)
-    for finding in made.findings:
-        if finding.severity != "info":
-            out.note(f"{finding.code} {finding.severity}: {finding.message}")
+    out.print_findings(made.findings, most=len(made.findings))
 
 
 def _sci(unit: str | None, **where: str | Path | None) -> Exported:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from carbonlens.cli import grammar
 from carbonlens.cli.options import JsonOption, LedgerOption, TagOption
 from carbonlens.cli.tags import parse_tags
+
+if TYPE_CHECKING:
+    from carbonlens.app.importing import ImportResult
 
 
 def register(app: grammar.Commands) -> None:
@@ -48,6 +51,19 @@ def import_command(
     host: Annotated[
         str | None, grammar.Option("--host", metavar="NAME", help="Machine of traces that name none.")
     ] = None,
+    study: Annotated[
+        str | None, grammar.Option("--study", help="Study of runs that state none; compare needs it.")
+    ] = None,
+    step: Annotated[
+        str | None, grammar.Option("--step", help="Step of it that the runs measure, such as baseline.")
+    ] = None,
+    role: Annotated[
+        str | None, grammar.Option("--role", help="What the runs are for: variant, effort, training, ...")
+    ] = None,
+    unit: Annotated[str | None, grammar.Option("--unit", help="Functional unit, such as inference.")] = None,
+    units: Annotated[
+        str | None, grammar.Option("--units", metavar="N", help="How many units each run did.")
+    ] = None,
     strict: Annotated[
         bool, grammar.Option("--strict", help="Exit 3 if anything was repaired, dropped or unclear.")
     ] = False,
@@ -57,8 +73,8 @@ def import_command(
     """Import other tools' runs and meters' logs, run tables, bills; each content counts once."""
     from carbonlens.app.importing import import_files
     from carbonlens.app.importing_placing import Said, placing_of
-    from carbonlens.cli import import_view
     from carbonlens.cli.progress_bar import ProgressBar
+    from carbonlens.cli.run_plain import units_of
 
     said = Said(
         tags=parse_tags(tag),
@@ -70,10 +86,21 @@ def import_command(
         start=start,
         columns=columns,
         host=host,
+        study=study,
+        step=step,
+        role=role,
+        unit=unit,
+        units=units_of(units),
         map_file=map_file,
     )
     with ProgressBar("import", "file") as bar:
         result = import_files(paths, ledger=ledger, placing=placing_of(said), progress=bar.show)
+    _tell(result, json=json, strict=strict)
+
+
+def _tell(result: ImportResult, *, json: bool, strict: bool) -> None:
+    from carbonlens.cli import import_view
+
     if json:
         import_view.print_as_json(result)
     else:

@@ -1,4 +1,7 @@
-"""How initiatives are printed beside a statement: claimed and verified, never subtracted."""
+"""How initiatives are printed beside a statement: claimed and verified, never subtracted.
+
+Both are what the register states. What ``initiatives`` measures of a claim confirms it, or does not.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from typing import Final
 from carbonlens.accounting.conversions import kwh_to_j
 from carbonlens.accounting.initiative_lines import of_initiative
 from carbonlens.accounting.statement import Statement
+from carbonlens.cli import output
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt
 
 _MOST: Final = 2
+_BY: Final = 40
 
 
 def lines(statement: Statement) -> Iterator[str]:
@@ -24,8 +29,9 @@ def lines(statement: Statement) -> Iterator[str]:
     shown = statement.initiatives[:_MOST]
     for one in shown:
         held = of_initiative(one)
-        parts = [f"{said} {_told(savings)}" for said, savings in held.items() if savings]
-        parts += [] if held["verified"] else ["not verified"]
+        by = {"verified": f" by {output.clip(one.verified_by or 'nobody', _BY)}"}
+        parts = [f"{said} {_told(savings)}{by.get(said, '')}" for said, savings in held.items() if savings]
+        parts += [] if held["verified"] else ["no verified saving stated"]
         yield f"Initiative {one.initiative_id}, a year and in no total: {'; '.join(parts)}"
     more = len(statement.initiatives) - len(shown)
     if more:

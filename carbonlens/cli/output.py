@@ -70,10 +70,16 @@ def short_id(run_id: str) -> str:
 
 
 def note(text: str) -> None:
-    """Print one line on stderr, if it can be written."""
+    """Print one line on stderr, if it can be written; a terminal gets it in lines of words that fit.
+
+    Elsewhere it stays one line: a log is read by line.
+    """
     with suppress(OSError):
         if sys.stderr is not None:
-            sys.stderr.write(clean(text) + "\n")
+            shown = clean(text)
+            is_long = len(shown) > _NARROWEST and sys.stderr.isatty() and columns(shown) > width()
+            lines = wrap(shown, width(), cut=False) if is_long else [shown]
+            sys.stderr.write("".join(f"{line}\n" for line in lines))
 
 
 def _write(text: str) -> None:

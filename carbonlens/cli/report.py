@@ -70,8 +70,7 @@ def report_command(
         if kind == "sustainability":
             from carbonlens.app.sustainability_report import report_sustainability
 
-            refuse_others(study=study, assumptions=assumptions, business=business, templates=templates)
-            _tell_of_unread()
+            refuse_others(study=study, assumptions=assumptions, business=business)
             written = report_sustainability(
                 period,
                 formats=formats,
@@ -79,6 +78,7 @@ def report_command(
                 inventory=inventory,
                 factors=factors,
                 ledger=ledger,
+                templates=templates,
                 making=making,
             )
         else:
@@ -97,14 +97,6 @@ def report_command(
                 making=making,
             )
     _say(written, json=json)
-
-
-def _tell_of_unread() -> None:
-    from carbonlens.app.sustainability_report import unread_templates
-    from carbonlens.cli.output import note
-
-    if (own := unread_templates()) is not None:
-        note(f"the sustainability report takes no templates: those of {own} are not used")
 
 
 def _compared(

@@ -97,7 +97,7 @@ def measured(
         step=step,
         study=study,
         unit=unit,
-        units=_units(units),
+        units=units_of(units),
         repeat=repeat,
         tags=parse_tags(tag),
         record_args=record_args,
@@ -124,7 +124,12 @@ def _require_round(repeat: int) -> None:
         )
 
 
-def _units(text: str | None) -> Decimal | None:
+def units_of(text: str | None) -> Decimal | None:
+    """Return how many units a text says.
+
+    Raises:
+        UsageError: If it is no positive number that a record holds.
+    """
     if text is None:
         return None
     try:

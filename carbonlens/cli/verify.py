@@ -65,7 +65,9 @@ def _say(found: Verified) -> None:
             out.say(out.clip(line, out.width()))
     if len(found.mismatches) > _SHOWN:
         out.say(f"  and {len(found.mismatches) - _SHOWN} more; --json has them all")
-    _say_rebuilt(found)
+    _say_left(found)
+    if not found.left:
+        _say_rebuilt(found)
     if found.unchecked:
         out.say_fact("unchecked", "; ".join(found.unchecked))
     maker = found.versions.get("carbonlens", (None, None))[0]
@@ -76,6 +78,8 @@ def _say(found: Verified) -> None:
 def _verdict(found: Verified) -> str:
     from carbonlens.domain.counting import counted
 
+    if found.left:
+        return _verdict_in_part(found)
     figures, runs = counted(found.figures, "figure"), counted(found.runs, "run")
     source = "the ledger" if found.from_ledger else "the report itself"
     if found.mismatches:
@@ -88,6 +92,29 @@ def _verdict(found: Verified) -> str:
         return f"NOT verified: {figures} follow from {runs} of {source}, but the file was changed"
     part = " in part" if found.unchecked else ""
     return f"verified{part}: {figures} follow from {runs} of {source}"
+
+
+def _verdict_in_part(found: Verified) -> str:
+    """Return the verdict of a report that was held against itself alone."""
+    total = found.figures + sum(len(one.figure_ids) for one in found.left)
+    if found.mismatches:
+        differ = len(found.mismatches)
+        return f"NOT verified: {differ} of {total} figures do not follow from others that the report states"
+    return f"verified in part: {found.figures} of {total} figures follow from others that the report states"
+
+
+def _say_left(found: Verified) -> None:
+    from carbonlens.cli import output as out
+    from carbonlens.domain.counting import counted
+
+    for one in found.left:
+        first = ", ".join(one.figure_ids[:_NAMED])
+        more = f" and {len(one.figure_ids) - _NAMED} more" if len(one.figure_ids) > _NAMED else ""
+        out.say_fact(
+            "not computed", f"{counted(len(one.figure_ids), 'figure')}: {one.reason} ({first}{more})"
+        )
+    if found.left:
+        out.say_fact("mend", "verify it against the ledger: --ledger DIR; --json names every figure")
 
 
 def _say_rebuilt(found: Verified) -> None:

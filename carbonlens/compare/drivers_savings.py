@@ -1,4 +1,4 @@
-"""Measurement and verification of a saving: adjusted baseline minus measured, and how sure that is.
+"""Measurement of a saving that is claimed: adjusted baseline minus measured, and how sure that is.
 
 ``saving = energy of the baseline at the period's conditions - measured energy +- non-routine
 adjustments`` (IPMVP, EVO 10000). Both sides take the period's PUE, factors and prices. How far energy
@@ -208,8 +208,8 @@ def scatter_of(
 def judged(saving: Estimate, claimed: float | None) -> tuple[SavingVerdict, str]:
     """Return whether a claim holds, and why.
 
-    Verified: the saving is above 0 with 95 % confidence, its uncertainty is less than half of it with
-    68 % (ASHRAE Guideline 14), and the claim is not above its interval. Not verified: the claim is
+    Confirmed: the saving is above 0 with 95 % confidence, its uncertainty is less than half of it with
+    68 % (ASHRAE Guideline 14), and the claim is not above its interval. Not confirmed: the claim is
     above the interval, or all of the interval is below 0. Else undetermined.
 
     Args:
@@ -222,13 +222,13 @@ def judged(saving: Estimate, claimed: float | None) -> tuple[SavingVerdict, str]
     if low is None or high is None:
         return "undetermined", "nobody knows how wide the saving is"
     if high <= 0:
-        return "not verified", "more was used than the adjusted baseline says"
+        return "not confirmed", "more was used than the adjusted baseline says"
     if claimed is not None and claimed > high:
-        return "not verified", "less is saved than is claimed"
+        return "not confirmed", "less is saved than is claimed"
     if low <= 0:
         return "undetermined", "the interval holds no saving too"
     if saving.u_total * _Z_68 >= ACCEPTED * saving.value:
         return "undetermined", "the saving is too uncertain: half of it or more, at 68 %"
     if claimed is None:
-        return "verified", "a saving is shown; none is claimed in energy"
-    return "verified", "the claim is not above what is saved"
+        return "confirmed", "a saving is shown; none is claimed in energy"
+    return "confirmed", "the claim is not above what is saved"

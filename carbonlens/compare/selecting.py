@@ -12,6 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from carbonlens.compare.from_runs import joined, study_from_runs
+from carbonlens.domain.counting import with_article
 from carbonlens.domain.run import Run
 from carbonlens.domain.study import Selector, Study
 from carbonlens.errors import SelectionError, UsageError
@@ -189,7 +190,7 @@ def _matches_nothing(who: str, selector: Selector, runs: Sequence[Run], study: s
             return SelectionError(
                 f"{who} matches no run: none has {key} = {wanted!r}",
                 where=study,
-                mend=f"choose a {key} that runs state: {shown or 'none states one'}",
+                mend=f"choose {with_article(key)} that runs state: {shown or 'none states one'}",
             )
     return SelectionError(
         f"{who} matches no run: each of its keys matches some, all together none",

@@ -56,7 +56,7 @@ def without_double_billing(
             stated.append(run)
         if run.run_id in spoilt:
             guessed.append(run)
-        elif _part(bill) > MATERIAL:
+        elif _part(bill) > MATERIAL and run.role != "idle":  # it watches, and is billed nothing by its nature
             divided.append(run)
             kept.append(_billed(run, allocation))
         else:

@@ -24,6 +24,7 @@ from carbonlens.compare.material import Material, Outline
 from carbonlens.compare.metrics import metrics_of
 from carbonlens.compare.noise import without_disturbed
 from carbonlens.compare.pareto import pareto
+from carbonlens.compare.power import powers
 from carbonlens.compare.regularity import about_rounds
 from carbonlens.domain.comparison import Amounts, BreakEven, Comparison, StepResult
 from carbonlens.domain.counting import counted
@@ -91,6 +92,7 @@ def compare_study(
         attribution_method=found.method,
         orders=found.orders,
         pareto=pareto(material),
+        power=powers(material, runs),
     )
 
 
@@ -121,11 +123,7 @@ def material_of(
         if arm is not None:
             built.append(arm)
     if not built or built[0].name != study.baseline:
-        raise SelectionError(
-            f"baseline {study.baseline!r} has no run with a usable energy",
-            where=study.name,
-            mend="measure the baseline's energy and units of work",
-        )
+        raise _unusable_baseline(study, next(iter(groups.values())))
     findings += _unusable(groups, {a.name for a in built})
     failed = {n for n, g in groups.items() if n != study.baseline and g.has_failed}
     numbered, of_numbers = numbered_rounds(built)
@@ -155,6 +153,22 @@ def _currency(arms: Sequence[Arm]) -> str | None:
     """Return the one currency of what the arms cost; ``None`` where nobody prices it."""
     units = (a.series["cost"].mean.unit for a in arms)
     return next((u for u in units if u != NO_CURRENCY), None)
+
+
+def _unusable_baseline(study: Study, group_of: StepRuns) -> SelectionError:
+    """Return why the baseline is no arm: what is lacking is named."""
+    lacks_units = [r for r in group_of.variants if r.units is None and r.total_energy.value is not None]
+    if lacks_units and len(lacks_units) == len(group_of.variants):
+        return SelectionError(
+            f"baseline {study.baseline!r} does not tell its units of work, as other steps do",
+            where=study.name,
+            mend=f"tell how many of {study.unit} each run did: import or run again with --units N",
+        )
+    return SelectionError(
+        f"baseline {study.baseline!r} has no run with a usable energy",
+        where=study.name,
+        mend="measure the baseline's energy and units of work",
+    )
 
 
 def _unusable(groups: Mapping[str, StepRuns], usable: Collection[str]) -> tuple[Finding, ...]:

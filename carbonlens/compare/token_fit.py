@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from carbonlens.compare.student import quantile
-from carbonlens.domain.counting import counted
+from carbonlens.domain.counting import counted, with_article
 from carbonlens.domain.estimate import Estimate, worst_grade
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
@@ -261,7 +261,7 @@ def _not_told(coefficients: Mapping[str, Estimate]) -> tuple[Finding, ...]:
         Finding(
             code="CL460",
             severity="warning",
-            message=f"the energy of a {name} is not told apart from none",
+            message=f"the energy of {with_article(name)} is not told apart from none",
             mend="measure more runs, and more differing ones",
             subject="tokens",
         )

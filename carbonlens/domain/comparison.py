@@ -11,7 +11,8 @@ from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.latency import LatencySketch
 from carbonlens.domain.study import Study
-from carbonlens.domain.units import Boundary, Decision, GateOutcome, StepStatus, Verdict
+from carbonlens.domain.trace import PowerTrace
+from carbonlens.domain.units import Boundary, Decision, GateOutcome, Role, StepStatus, Verdict
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
@@ -251,6 +252,43 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
         return f"{verb}s" if is_sure else f"may {verb}"
 
 
+class PhasePower(msgspec.Struct, frozen=True, kw_only=True):
+    """Mean power of a run in one of its phases, all stretches of that name together."""
+
+    name: str
+    duration_s: float
+    power_w: Estimate
+
+
+class ArmPower(msgspec.Struct, frozen=True, kw_only=True):
+    """Power over time of one run of an arm, which stands for the others.
+
+    Attributes:
+        run_id: The run.
+        role: What it was: a measured round (``variant``), or one beside the rounds.
+        kept: How many runs of the arm keep their power over time, it included.
+        alike: Of how many of them its energy is the median: those with phases where any has
+            them, rounds where any is one.
+        power_w: Mean over the whole run.
+        peak_w: The most that was read; of several devices a bound of what they drew together.
+        phases: In the order of their first entry.
+        idle_w: Power of the same machine in runs of role ``idle``; ``None`` where there is none.
+    """
+
+    step: str
+    run_id: str
+    role: Role
+    kept: int
+    alike: int
+    boundary: Boundary | None
+    duration_s: float
+    trace: PowerTrace
+    power_w: Estimate
+    peak_w: float
+    phases: tuple[PhasePower, ...] = ()
+    idle_w: Estimate | None = None
+
+
 AttributionMethod = Literal["ladder", "shapley", "shapley_estimate", "order_mean"]
 """How a saving is divided among steps: along the accepted path; by Shapley value over a
 full lattice; by its unbiased estimate from orders drawn at random; by the mean over the
@@ -282,6 +320,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
             full set was not measured.
         orders: Lattice: coverage of the orders.
         pareto: All arms by quality, energy and latency; empty without two measures.
+        power: Power over time of one run an arm, the baseline's first; without those that keep none.
     """
 
     study: Study
@@ -307,3 +346,4 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     attribution_method: AttributionMethod | None = None
     orders: Orders | None = None
     pareto: tuple[ParetoPoint, ...] = ()
+    power: tuple[ArmPower, ...] = ()

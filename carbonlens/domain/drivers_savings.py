@@ -12,7 +12,8 @@ from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.initiative import Initiative
 
-SavingVerdict = Literal["verified", "not verified", "undetermined"]
+SavingVerdict = Literal["confirmed", "not confirmed", "undetermined"]
+"""Of a claim, by measurement. Verified is what the register says that somebody verified."""
 
 
 class Adjustment(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +57,7 @@ class SavingFound(msgspec.Struct, frozen=True, kw_only=True):
         measured_kwh: Facility energy of the same work in the period.
         savings: Of the period, by the names of ``Saving``; money by ``money``.
         claimed: What the owner claims of a year, for the days in effect.
-        verdict: ``verified``: a saving is shown, precisely enough, and the claim is not above it.
+        verdict: ``confirmed``: a saving is shown, precisely enough, and the claim is not above it.
         reason: Of the verdict, in words.
         events: What else changed: told, and in no figure unless an adjustment states it.
     """

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from typing import Any
 
 import msgspec
 
+from carbonlens.domain.in_study import FIELDS, InStudy
 from carbonlens.domain.units import Boundary, Grade
 
 
-class PlaceRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PlaceRule(InStudy, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What holds for the files and projects that match; each field that is ``None`` says nothing.
+
+    It may tell what runs are in a study, too.
 
     Attributes:
         path: Shell pattern of the file's path, as it was given or walked to.
@@ -86,7 +90,7 @@ class ImportMap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         for rule in reversed(found):
             tags.update(rule.tags)
 
-        def first(name: str) -> str | None:
+        def first(name: str) -> Any:  # noqa: ANN401  # each field has a type of its own
             return next((value for rule in found if (value := getattr(rule, name)) is not None), None)
 
         return PlaceRule(
@@ -95,8 +99,9 @@ class ImportMap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             zone=first("zone"),
             tz=first("tz"),
             host=first("host"),
-            boundary=next((rule.boundary for rule in found if rule.boundary is not None), None),
+            boundary=first("boundary"),
             tags=tags,
+            **{name: first(name) for name in FIELDS},
         )
 
     def zones_by_project(self, path: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from carbonlens.domain.latency import Latency
 from carbonlens.domain.money import Money
 from carbonlens.domain.phase import Phase
 from carbonlens.domain.tokens import Tokens
-from carbonlens.domain.trace import Trace
+from carbonlens.domain.trace import PowerTrace, Trace
 from carbonlens.domain.units import Boundary, Grade, IdleConvention, Role, RunStatus, State
 
 SCHEMA_VERSION: Final = 1
@@ -235,6 +235,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         emissions_reported_kg: Emissions the source itself states: evidence
             only, the ledger recomputes them.
         trace: File that holds every reading; ``None`` where none was asked for.
+        power: Power over time, thinned; ``None`` where no trace was asked for, or none can be told.
         phases: Named parts of the window, without what lies in none of them.
         tokens: What a language model read and wrote.
         artefacts: What a stage took in and gave out.
@@ -298,6 +299,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     process: str | None = None
     ancestors: tuple[str, ...] | None = None
     allowance: Allowance | None = None
+    power: PowerTrace | None = None
 
     @property
     def covered_s(self) -> float | None:

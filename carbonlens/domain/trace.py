@@ -1,4 +1,4 @@
-"""Trace: the file in which every reading of a run was kept, as its record names it."""
+"""Trace: the readings of a run, as a file that its record names and as a curve in the record itself."""
 
 from __future__ import annotations
 
@@ -15,3 +15,37 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 
     file: str
     sha256: str
+
+
+class PhaseSpan(msgspec.Struct, frozen=True, kw_only=True):
+    """One stretch of a phase; times are seconds since the run's start."""
+
+    name: str
+    start_s: float
+    end_s: float
+
+
+class PowerTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """Power of a run over time: what its readings gained, in stretches of one length.
+
+    It sums the very readings that the run's energy is made of, so that its integral is that
+    energy. A stretch of which any of them is not known is ``None``: a gap, never a zero.
+
+    Attributes:
+        bin_s: Length of a stretch in seconds; the first begins with the run.
+        power_w: Mean power of each stretch in watts.
+        low_w, high_w: Least and most that was read in it, so that no peak is lost; of several
+            devices the sums of theirs, which bound what they drew together.
+        spans: The run's phases, the longest where there are many.
+    """
+
+    bin_s: float
+    power_w: tuple[float | None, ...]
+    low_w: tuple[float | None, ...]
+    high_w: tuple[float | None, ...]
+    spans: tuple[PhaseSpan, ...] = ()
+
+    @property
+    def time_s(self) -> tuple[float, ...]:
+        """When each stretch begins."""
+        return tuple(self.bin_s * k for k in range(len(self.power_w)))

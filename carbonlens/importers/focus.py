@@ -15,7 +15,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from carbonlens.domain.charge import Charge, ChargeCategory, CommitmentStatus
-from carbonlens.domain.counting import counted
+from carbonlens.domain.counting import counted, with_article
 from carbonlens.domain.finding import Finding, Severity
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import Origin
@@ -195,7 +195,7 @@ class _Bill:
     def _period(self, row: Row, name: str) -> tuple[int | None, int | None]:
         start, end = (self._instant(row, f"{name}{edge}") for edge in ("Start", "End"))
         if start is not None and end is not None and end < start:
-            raise RowError(f"has a {name}End before its {name}Start")
+            raise RowError(f"has {with_article(name)}End before its {name}Start")
         return start, end
 
     def _instant(self, row: Row, column: str) -> int | None:

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from carbonlens.domain.counting import counted
+from carbonlens.domain.counting import counted, with_article
 from carbonlens.domain.run import Reading, Run
 from carbonlens.errors import InputFileError
 from carbonlens.importers import unit_checks
@@ -178,7 +178,7 @@ class _Reading:
         if size is None:
             raise ValueError(f"states {metric.name} in {told.unit!r}, which is no unit of it that is known")
         if told.type not in {"TOTAL", None}:
-            raise ValueError(f"tells a {told.type} of {metric.name}, and no sum")
+            raise ValueError(f"tells {with_article(told.type)} of {metric.name}, and no sum")
         for detail, value in _values(told, key):
             self._say_other_value(metric.name, value)
             joules = _figure(value.mean, metric.name)

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain, islice, product
@@ -34,6 +33,17 @@ from carbonlens.importers.contract import (
     Tally,
 )
 from carbonlens.importers.device_samples import DeviceSamples
+from carbonlens.importers.nvidia_smi_columns import (
+    BARE_WATTS,
+    IDS,
+    NAMES,
+    POWER,
+    STAMP,
+    Column,
+    columns_of,
+    is_bare,
+    is_mine,
+)
 from carbonlens.importers.nvidia_smi_rows import Places, bursts_of
 from carbonlens.importers.once import Once
 from carbonlens.importers.records import finding
@@ -42,36 +52,6 @@ from carbonlens.importers.tables import exact, split, with_unit
 from carbonlens.importers.times import Clock
 from carbonlens.importers.unit_checks import LEAST_DEVICE_W
 
-POWER: Final = (
-    "power.draw.instant",
-    "power.draw",
-    "power.draw.average",
-    "module.power.draw.instant",
-    "module.power.draw.average",
-)
-"""Columns of power; the first that a GPU tells counts, the others stand beside it."""
-
-IDS: Final = (
-    ("uuid", "gpu_uuid"),
-    ("pci.bus_id", "gpu_bus_id"),
-    ("index",),
-    ("serial", "gpu_serial"),
-)
-"""Columns that tell GPUs apart, the best first; ``name`` does not: equal boards share it."""
-
-_NAMES: Final = ("name", "gpu_name")
-_OTHERS: Final = frozenset(
-    {
-        *("utilization.gpu", "utilization.memory", "memory.used", "memory.free", "memory.total"),
-        *("temperature.gpu", "temperature.memory", "clocks.sm", "clocks.current.sm", "clocks.gr"),
-        *("clocks.current.graphics", "clocks.current.memory", "clocks.mem", "fan.speed"),
-        *("power.limit", "pstate", "enforced.power.limit", "pcie.link.gen.current"),
-        *("utilization.encoder", "utilization.decoder"),
-    }
-)
-_NAME: Final = re.compile(r"^([a-z0-9_.]+)\s*(?:\[\s*([^\]]*)\s*\])?$")
-_STAMP: Final = re.compile(r"^\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?$")
-_BARE_WATTS: Final = re.compile(r"^\d+(?:\.\d+)? W$")
 _WATTS: Final = {"": 1.0, "w": 1.0, "mw": 1e-3, "kw": 1e3}
 _LOOK_AHEAD: Final = 4096
 """Rows that tell which columns hold something, before the first sample is handed on."""
@@ -103,7 +83,7 @@ class NvidiaSmiImporter:
 
     def claim(self, sources: Sequence[Source]) -> list[Group]:
         """Return the sources whose first line names its columns, or holds a stamp and watts."""
-        return each(sources, _is_mine)
+        return each(sources, is_mine)
 
     def read(self, group: Group, options: Options) -> Iterator[Item]:
         """Yield the samples of each GPU.
@@ -117,44 +97,12 @@ class NvidiaSmiImporter:
 IMPORTER: Final = NvidiaSmiImporter()
 
 
-class Column(msgspec.Struct, frozen=True):
-    """A column: its place, its name without unit, and that unit."""
-
-    place: int
-    name: str
-    unit: str
-
-
 class Row(msgspec.Struct, frozen=True):
     """A row: its line, time and cells."""
 
     line: int
     t_us: float | None
     cells: list[str]
-
-
-def _is_mine(source: Source) -> bool:
-    if not source.first_lines:
-        return False
-    names = {c.name for c in _columns_of(source.first_lines[0])}
-    if names & set(POWER) or (names & {"timestamp"} and names & _OTHERS):
-        return True
-    return len(names & _OTHERS) > 1 or _is_bare(source.first_lines[0])
-
-
-def _is_bare(line: str) -> bool:
-    """Tell whether a line is a row of a log without a header whose power can be told."""
-    cells = split(line, ",")
-    return bool(_STAMP.match(cells[0])) and sum(bool(_BARE_WATTS.match(c)) for c in cells[1:]) == 1
-
-
-def _columns_of(line: str) -> list[Column]:
-    cells = split(line, delimiter_of(line))
-    found = []
-    for place, cell in enumerate(cells):
-        told = _NAME.match(cell.strip('"').strip().lower())
-        found.append(Column(place, told[1], told[2] or "") if told else Column(place, cell.lower(), ""))
-    return found
 
 
 class _Log:
@@ -169,13 +117,13 @@ class _Log:
         self._channels: dict[tuple[str, str], Channel] = {}
         self._counts: dict[str, str] = {}
         first = source.first_lines[0]
-        self._has_header = not _is_bare(first)
+        self._has_header = not is_bare(first)
         if self._has_header:
             self._delimiter = delimiter_of(first)
-            self._columns = _columns_of(first)
+            self._columns = columns_of(first)
         else:
             cells = split(first, ",")
-            power = next(i for i, c in enumerate(cells) if _BARE_WATTS.match(c))
+            power = next(i for i, c in enumerate(cells) if BARE_WATTS.match(c))
             named = {0: "timestamp", power: "power.draw"}
             self._columns = [Column(i, named.get(i, f"column {i}"), "") for i in range(len(cells))]
         self._power = [c for name in POWER for c in self._columns if c.name == name]
@@ -198,7 +146,7 @@ class _Log:
         id_places = self._id_places(ahead)
         self._counts = self._counted_columns(ahead, id_places)
         names = {c.name: c.place for c in self._columns}
-        hardware = dict.fromkeys(r.cells[names[n]] for n in _NAMES if n in names for r in ahead)
+        hardware = dict.fromkeys(r.cells[names[n]] for n in NAMES if n in names for r in ahead)
         if hardware:
             yield Named(hardware=", ".join(hardware))
         places = self._places(ahead, id_places)
@@ -274,7 +222,8 @@ class _Log:
             self._line = line
             if not text.strip():
                 continue
-            if is_first or (self._has_header and [c.name for c in _columns_of(text)] == header):
+            may_be_header = self._has_header and header[0] in text.lower()
+            if is_first or (may_be_header and [c.name for c in columns_of(text)] == header):
                 is_first = False
                 continue
             self._rows += 1
@@ -293,7 +242,7 @@ class _Log:
         if self._time is None:
             return None
         text = cells[self._time]
-        if not _STAMP.match(text):
+        if not STAMP.match(text):
             raise ValueError(f"has timestamp {text!r}, which is no date and time")
         return self._clock.us(datetime.fromisoformat(text.replace("/", "-")), line)
 

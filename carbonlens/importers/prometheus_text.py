@@ -7,7 +7,8 @@ in OpenMetrics). A scrape begins where a series comes again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from carbonlens.importers.claiming import each
@@ -118,7 +119,9 @@ def _parted(text: str) -> tuple[str, str, str, str | None]:
     return told[1], told[2] or "", told[3], told[4]
 
 
-def _labels_of(text: str) -> dict[str, str]:
+@lru_cache(maxsize=4096)
+def _labels_of(text: str) -> Mapping[str, str]:
+    """Return labels by name; each scrape writes those of a series alike."""
     found: dict[str, str] = {}
     at = 0
     while at < len(text.rstrip(" ,")):

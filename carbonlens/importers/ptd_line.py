@@ -21,6 +21,7 @@ from carbonlens.importers.tables import exact
 ERROR: Final = "ERROR"
 TIME: Final = "Time"
 _STAMP: Final = "%m-%d-%Y %H:%M:%S"
+_PLAIN_STAMP: Final = re.compile("([0-9]{2})-([0-9]{2})-([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2})")
 _BLOCK: Final = re.compile(r"^(?:Ch|Analyzer)\d+$")
 _CHANNEL: Final = re.compile(r"^Ch\d+$")
 _METER: Final = re.compile(r"^Analyzer\d+$")
@@ -146,8 +147,13 @@ def _beside(pairs: dict[str, str], name: str) -> float | None:
 
 def _moment(text: str) -> datetime:
     whole, _, part = text.partition(".")
+    plain = _PLAIN_STAMP.fullmatch(whole)
     try:
-        moment = datetime.strptime(whole, _STAMP)  # noqa: DTZ007  # the log has no zone
+        if plain is not None:
+            month, day, year, hour, minute, second = map(int, plain.groups())
+            moment = datetime(year, month, day, hour, minute, second)  # noqa: DTZ001  # the log has no zone
+        else:
+            moment = datetime.strptime(whole, _STAMP)  # noqa: DTZ007  # the log has no zone
     except ValueError:
         raise ValueError(f"has the time {text!r}, which is none") from None
     if part and not (part.isascii() and part.isdigit()):

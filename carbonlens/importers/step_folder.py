@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.domain.counting import with_article
 from carbonlens.domain.run import Reading, Run
 from carbonlens.errors import InputFileError
 from carbonlens.importers import unit_checks
@@ -161,7 +162,8 @@ class _Reading:
                 tables[kind] = source
             elif tables[kind].sha256 != source.sha256:
                 raise InputFileError(
-                    f"and {tables[kind].shown} are both a {kind} table of one variant, by their names",
+                    f"and {tables[kind].shown} are both {with_article(kind)} table of one variant, "
+                    "by their names",
                     where=source.shown,
                     mend="name the tables VARIANT_latency.csv, VARIANT_power.csv, VARIANT_memory.csv",
                 )

@@ -18,6 +18,9 @@ from carbonlens.importers.sources import Source, delimiter_of
 
 _COMMA: Final = re.compile(r"^\s*[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*$")
 _THOUSANDS: Final = re.compile(r"^[+-]?\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d+)?$")
+_PLAIN: Final = re.compile(r"[0-9]{1,30}(?:\.[0-9]+)?")
+"""A number of which nothing is in doubt, as nearly all cells hold: of no more than ``MOST_DIGITS``."""
+
 _EITHER: Final = re.compile(r"^[+-]?\d{1,3},\d{3}$")
 _UNIT: Final = re.compile(r"^([+-]?[\d.,]+(?:[eE][+-]?\d+)?)(?![\d.,]|[eE][+-]?\d)\s*([^\d\s].*)$")
 
@@ -142,6 +145,8 @@ def exact(text: str, *, delimiter: str = ";") -> Decimal | None:
     Raises:
         ValueError: If it is no finite number, or may be one of two.
     """
+    if _PLAIN.fullmatch(text):
+        return Decimal(text)
     bare = text.strip()
     if bare.lower() in UNKNOWN_WORDS:
         return None

@@ -16,7 +16,10 @@ from carbonlens.importers.sources import Source
 FIRST_YEAR: Final = 1971
 LAST_YEAR: Final = 2200
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_PLAIN_EPOCH: Final = _EPOCH.replace(tzinfo=None)
 _US: Final = timedelta(microseconds=1)
+_QUARTER_US: Final = 900 * US_PER_S
+"""Clocks change at quarters of an hour."""
 
 
 class Clock:
@@ -41,7 +44,7 @@ class Clock:
         self._zone = zone_of(tz) if tz else None
         self._last_us: int | None = None
         self._said: set[str] = set()
-        self._offsets: dict[datetime, int | None] = {}
+        self._offsets: dict[int, int | None] = {}
 
     def us(self, moment: datetime, line: int) -> int:
         """Return the UTC microseconds of a time; one with its own offset is believed.
@@ -53,31 +56,33 @@ class Clock:
             raise ValueError(f"lies outside the years {FIRST_YEAR} to {LAST_YEAR}")
         if moment.tzinfo is not None:
             return (moment - _EPOCH) // _US
-        us = (moment.replace(tzinfo=UTC) - _EPOCH) // _US - self._offset_us(moment, line)
+        plain_us = _plain_us(moment)
+        us = plain_us - self._offset_us(moment, plain_us, line)
         self._last_us = us
         return us
 
     def sure_offset_us(self, quarter: datetime) -> int | None:
         """Return the offset of a quarter of an hour; ``None`` where clocks tell it twice, or not at all."""
-        if self._zone is None:
-            return 0
-        if quarter not in self._offsets:
-            self._offsets[quarter] = self._sure_offset_us(quarter)
-        return self._offsets[quarter]
+        return 0 if self._zone is None else self._of_quarter(_plain_us(quarter) // _QUARTER_US)
 
     def pass_by(self, us: int) -> None:
         """Note the time of the line before, where it was not read here."""
         self._last_us = us
 
-    def _offset_us(self, moment: datetime, line: int) -> int:
+    def _of_quarter(self, number: int) -> int | None:
+        """Return the sure offset of a quarter of an hour, counted from 1970 by local time."""
+        if number not in self._offsets:
+            quarter = _PLAIN_EPOCH + timedelta(microseconds=number * _QUARTER_US)
+            self._offsets[number] = self._sure_offset_us(quarter)
+        return self._offsets[number]
+
+    def _offset_us(self, moment: datetime, plain_us: int, line: int) -> int:
         if self._zone is None:
             self._say(
                 "CL241", "times have no zone and are taken as UTC", line, "give --tz, such as Europe/Paris"
             )
             return 0
-        # Clocks change at quarters of an hour.
-        quarter = moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
-        offset_us = self.sure_offset_us(quarter)
+        offset_us = self._of_quarter(plain_us // _QUARTER_US)
         return self._unsure_offset_us(moment, line) if offset_us is None else offset_us
 
     def _both_us(self, moment: datetime) -> tuple[int, int]:
@@ -96,7 +101,7 @@ class Clock:
             text = f"{moment.isoformat(' ')} was left out when clocks went forward; taken as if they had not"
             self._say("CL242", text, line, "check --tz: the host may keep UTC")
             return first_us
-        plain_us = (moment.replace(tzinfo=UTC) - _EPOCH) // _US
+        plain_us = _plain_us(moment)
         earlier_us, later_us = plain_us - first_us, plain_us - second_us
         text = f"{moment.isoformat(' ')} happened twice when clocks went back; the order of lines tells which"
         self._say("CL242", text, line, "let the tool write UTC")
@@ -109,6 +114,12 @@ class Clock:
         if key not in self._said:
             self._said.add(key)
             self.findings.append(finding(code, "warning", text, self._source, line=line, mend=mend))
+
+
+def _plain_us(moment: datetime) -> int:
+    """Return the microseconds since 1970 of a local time, as if it were UTC."""
+    since = moment - _PLAIN_EPOCH
+    return (since.days * 86_400 + since.seconds) * US_PER_S + since.microseconds
 
 
 def zone_of(name: str) -> ZoneInfo:

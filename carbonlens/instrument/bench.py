@@ -50,6 +50,7 @@ class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
         ended: Why it ended.
         half_width: Widest half width of a step at the end, as a relative change.
         needed: Rounds in all that its scatter asks for to be as narrow as wanted.
+        round_s: Seconds that a round of this sitting took, in the mean; ``None`` where none was measured.
         failed: What each variant that failed says.
         in_one_process: First of the rounds that shared a process, by variant (1 if each sitting had one).
     """
@@ -58,6 +59,7 @@ class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
     ended: Ended
     half_width: float | None = None
     needed: int | None = None
+    round_s: float | None = None
     failed: Mapping[str, str] = msgspec.field(default_factory=dict)
     in_one_process: Mapping[str, int] = msgspec.field(default_factory=dict)
 
@@ -152,6 +154,8 @@ class _Series:
         self._runs = list(done)
         self._arms: dict[str, ArmRunner] = {}
         self._failed: dict[str, str] = {}
+        self._begun_s = 0.0
+        self._rounds_before = 0
         self._rule = StopRule(half_width=bench.pace.half_width, least=bench.pace.least, most=bench.pace.most)
 
     def make_ready(self) -> None:
@@ -196,7 +200,8 @@ class _Series:
 
     def measure(self) -> BenchResult:
         """Measure rounds until the stop rule, the budget or the user ends them."""
-        begun = time.monotonic()
+        begun = self._begun_s = time.monotonic()
+        self._rounds_before = self._rounds()
         # One that was cut short has its number, and is no round.
         before = max((r.repeat or 0 for r in self._runs if r.role == "variant"), default=0)
         said = self._said()
@@ -256,11 +261,13 @@ class _Series:
         return next_rounds(ratios, self._rule) if ratios else None
 
     def _result(self, ended: Ended, said: NextRounds | None) -> BenchResult:
+        now = self._rounds() - self._rounds_before
         return BenchResult(
             rounds=self._rounds(),
             ended=ended,
             half_width=None if said is None else said.half_width,
             needed=None if said is None else said.needed,
+            round_s=(time.monotonic() - self._begun_s) / now if now else None,
             failed=self._failed,
             in_one_process={n: a.shared_from for n, a in self._arms.items() if a.shared_from is not None},
         )

@@ -18,9 +18,10 @@ from carbonlens.domain.run import Run
 from carbonlens.domain.units import Role
 from carbonlens.errors import MeasurementError
 from carbonlens.instrument import bench_result
+from carbonlens.instrument.callers_environment import callers_environ
 from carbonlens.instrument.child import LeftBehind, end_adopted, reap_orphans
 from carbonlens.instrument.execution import clear, execute, last_line
-from carbonlens.instrument.window import Label, Place, Work, measure
+from carbonlens.instrument.window import Label, Place, Say, Work, measure, steady_s, unsaid
 from carbonlens.ledger.location import LEDGER_VARIABLE
 from carbonlens.metering.lineage import VARIABLE
 from carbonlens.metering.process_time import children
@@ -62,6 +63,7 @@ class CommandArm:
         self._printed = scratch / "evaluate.out"
         self._unrecorded = unrecorded(scratch)
         self._shortest_s = math.inf
+        self._say: Say = unsaid
         self._window_s = bench.pace.window_s
 
     def prepare(self, *, record: bool) -> Run | None:
@@ -100,7 +102,9 @@ class CommandArm:
             workload=None if role == "effort" else self._label.workload,
         )
         if role != "variant":
-            return measure(label, self._place, work, of_children=True).run
+            traced = self._phased if work == self._warm_up else None
+            size = None if traced is None else self._lengthen
+            return measure(label, self._place, work, of_children=True, size=size, traced=traced).run
         return measure(
             label, self._place, work, of_children=True, settle=self._settle, size=self._lengthen
         ).run
@@ -136,11 +140,24 @@ class CommandArm:
             raise MeasurementError("told no quality", where=where, mend=_EVALUATE)
         bench_result.record(bench_result.parse(printed, where), recorder, where=where)
 
+    def _phased(self, say: Say) -> None:
+        self._say = say
+
     def _warm_up(self, recorder: Recorder | None, run: Run | None) -> None:
+        if run is not None:
+            self._say("warm-up")
         for turn in range(max(1, self._bench.pace.warm_up)):
             took_s, _ = self._timed(run, recorder)
             if turn == 0 and recorder is not None:
                 recorder.add_latencies([took_s * 1e3])
+        # What a round does, once, where the power of all phases is kept; a long command was it already.
+        seconds = steady_s(self._window_s)
+        if run is not None and self._shortest_s < seconds:
+            self._say("steady")
+            deadline = time.perf_counter() + seconds
+            while time.perf_counter() < deadline:
+                self._timed(run, recorder)
+        self._say(None)
 
     def _window(self, recorder: Recorder, run: Run) -> None:
         """Run the command until the window is full; what it does is divided by the units, not the times."""
@@ -196,7 +213,7 @@ class CommandArm:
         return said
 
     def _environ(self, run: Run | None) -> dict[str, str]:
-        environ = {**os.environ, **self._variant.environment, bench_result.VARIABLE: str(self._result)}
+        environ = {**callers_environ(), **self._variant.environment, bench_result.VARIABLE: str(self._result)}
         # What the command tracks itself belongs beside this run, and within it.
         if run is not None:
             return environ | {VARIABLE: run.run_id, LEDGER_VARIABLE: self._place.ledger}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from carbonlens.domain.bench import Variant
+from carbonlens.domain.counting import with_article
 from carbonlens.errors import MeasurementError, MissingExtraError
 from carbonlens.instrument.bench_work import Call, evaluated, function_of, told
 from carbonlens.instrument.onnxruntime_units import UnitRule, UntoldError
@@ -118,7 +119,7 @@ def own_feed(session: Any) -> dict[str, Any]:  # noqa: ANN401  # onnxruntime bri
         kind = _TYPES.get(one.type)
         if kind is None:
             raise MeasurementError(
-                f"input {one.name!r} is a {one.type}",
+                f"input {one.name!r} is {with_article(one.type)}",
                 where="onnx",
                 mend="give inputs = 'module:function' that returns the feed",
             )

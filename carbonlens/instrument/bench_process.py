@@ -30,6 +30,7 @@ from carbonlens.errors import MeasurementError
 from carbonlens.instrument import bench_result
 from carbonlens.instrument.bench_command import CommandArm, unrecorded
 from carbonlens.instrument.bench_worker import Answer, Order, Setting
+from carbonlens.instrument.callers_environment import callers_environ
 from carbonlens.instrument.child import end_adopted
 from carbonlens.instrument.execution import clear, end, last_line, start
 from carbonlens.instrument.window import Label, Place, record_failure
@@ -105,7 +106,7 @@ class ProcessArm:
             self._child: subprocess.Popen[bytes] = start(
                 [sys.executable, "-m", _MODULE, str(orders_read), str(answers_write)],
                 folder=bench.folder,
-                environ={**os.environ, **variant.environment, bench_result.VARIABLE: self._mark},
+                environ={**callers_environ(), **variant.environment, bench_result.VARIABLE: self._mark},
                 log=self._log,
                 pass_fds=(orders_read, answers_write),
             )

@@ -16,6 +16,7 @@ from carbonlens.domain.bench import Variant
 from carbonlens.domain.counting import counted
 from carbonlens.errors import MeasurementError
 from carbonlens.instrument.bench_work import Call, evaluated, function_of
+from carbonlens.instrument.callers_environment import callers_environ
 from carbonlens.instrument.execution import end, not_started
 from carbonlens.ledger.location import LEDGER_VARIABLE
 from carbonlens.metering.lineage import VARIABLE
@@ -130,7 +131,7 @@ class UrlWork:
 
     def _environ(self) -> dict[str, str]:
         """Return this process's environment, but for the run that it is in."""
-        apart = {name: value for name, value in os.environ.items() if name not in self._outside}
+        apart = {name: value for name, value in callers_environ().items() if name not in self._outside}
         return apart | {name: value for name, value in self._outside.items() if value is not None}
 
     def _ask(self, deadline: float) -> None:

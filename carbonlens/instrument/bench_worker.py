@@ -27,7 +27,7 @@ from carbonlens.domain.run import Run
 from carbonlens.instrument import bench_result
 from carbonlens.instrument.bench_work import Call, FunctionWork, Loaded, calls, settled, told
 from carbonlens.instrument.interrupt import Terminated
-from carbonlens.instrument.window import Label, Place, measure
+from carbonlens.instrument.window import Label, Place, Say, measure, steady_s, unsaid
 from carbonlens.ledger.location import LEDGER_VARIABLE
 from carbonlens.metering.ending import SIGNAL_BASE
 from carbonlens.metering.recorder import Recorder
@@ -98,6 +98,7 @@ class _Worker:
         self._window_s = setting.pace.window_s
         self._work: Loaded = loaded(setting.variant, setting.pace.timeout_s)
         self._call: Call | None = None
+        self._say: Say = unsaid
 
     def obey(self, order: Order) -> Answer:
         work = {"prepare": self._prepare, "check": self._check, "measure": self._measure}[order.do]
@@ -106,6 +107,9 @@ class _Worker:
                 if order.label is None:
                     work(Recorder(), None)
                     return Answer()
+                if order.do == "check":
+                    traced = measure(order.label, self._place, work, size=self._lengthen, traced=self._phased)
+                    return Answer(run=traced.run)
                 if order.do != "measure":
                     return Answer(run=measure(order.label, self._place, work).run)
                 of_rounds = measure(order.label, self._place, work, settle=self._settle, size=self._lengthen)
@@ -119,8 +123,13 @@ class _Worker:
     def _prepare(self, recorder: Recorder, run: Run | None) -> None:  # noqa: ARG002  # all orders are alike
         self._work.prepare()
 
+    def _phased(self, say: Say) -> None:
+        self._say = say
+
     def _check(self, recorder: Recorder, run: Run | None) -> None:
+        self._say("load")
         call = self._call = self._work.load()
+        self._say("warm-up")
         # The only latency of this run is that of the first call; the warm-up's count nowhere.
         units, latencies = calls(call, self._variant.units, 0)
         recorder.add_units(units)
@@ -128,10 +137,16 @@ class _Worker:
         for _ in range(self._pace.warm_up):
             recorder.add_units(calls(call, self._variant.units, 0)[0])
         if run is not None:
+            # What a round does, once, where the power of all phases is kept: no round is read more often.
+            if (seconds := steady_s(self._window_s)) > 0:
+                self._say("steady")
+                recorder.add_units(calls(call, self._variant.units, seconds)[0])
+            self._say("evaluation" if isinstance(self._variant.evaluate, str) else None)
             found = self._work.evaluate()
             if found is not None:
                 where = str(self._variant.evaluate)
                 bench_result.record({"quality": dict(found)}, recorder, where=where)
+            self._say = unsaid
 
     def _lengthen(self, seconds: float) -> None:
         self._window_s = max(self._pace.window_s, seconds)

@@ -15,6 +15,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.sources import Sources
 from carbonlens.errors import UsageError
+from carbonlens.instrument.callers_environment import callers_environ
 from carbonlens.instrument.child import ChildEnd, held_signals, run_child, subreaper
 from carbonlens.ledger.location import LEDGER_VARIABLE
 from carbonlens.metering import findings
@@ -101,7 +102,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         raise UsageError("there is no command to run", mend="give it after --")
     with held_signals() as held, subreaper():
         session, fault = None, None
-        environ = dict(os.environ)
+        environ = callers_environ()
         try:
             job = this_job()
             run = _labelled(_described(argv, job, record_args=record_args), step, study, unit, repeat, tags)

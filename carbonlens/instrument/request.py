@@ -50,7 +50,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     zone: str | None = None
     site: str | None = None
     hardware: str | None = None
-    trace: str | Path | None = None
+    trace: str | Path | bool | None = None
     attempt: int | None = None
     rank: int | None = None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast, overload
 
 import msgspec
 
@@ -130,6 +130,7 @@ class StageRun(TrackedRun):
         except BaseException as error:  # noqa: BLE001  # raised again once the run is kept, in ``_stop``
             # Ctrl-C: the user does not want to wait, and the run is kept without the rest.
             self._interrupt = error
+            process_ending().calm()
             self._say_unseen()
 
     def _say_unseen(self) -> None:
@@ -152,6 +153,7 @@ class StageRun(TrackedRun):
 
     def _returned(self, value: R) -> R:
         """Take what the decorated function returned as the outputs it names."""
+        super()._returned(value)
         try:
             self._take(value)
         except Exception as error:  # noqa: BLE001  # law 8: the user's own mapping may raise anything
@@ -189,6 +191,11 @@ class StageRun(TrackedRun):
         if self._interrupt is not None:
             raise self._interrupt
 
+    def _stop_at_once(self, error: BaseException | None) -> None:
+        if not self._is_settled:
+            self._say_unseen()
+            super()._stop(error)
+
     def _seal_by_signal(self, number: int) -> None:
         # The process is about to die: there is no time to look at anything more. Where the
         # last reading was taken, the work itself had come to its end.
@@ -207,9 +214,11 @@ class Stage(Tracker):
         super().__init__(request)
         self._plan = plan
 
-    def __enter__(self) -> StageRun:
-        """Look at what goes in, then begin to measure."""
-        return cast("StageRun", super().__enter__())
+    if TYPE_CHECKING:  # a call around the other's would be one more place for a Ctrl-C to leave it open
+
+        def __enter__(self) -> StageRun:
+            """Look at what goes in, then begin to measure."""
+            ...
 
     def _handle(self) -> StageRun:
         handle = StageRun(self._request, self._plan)

@@ -8,7 +8,8 @@ in the record or in one line on stderr.
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
@@ -41,9 +42,14 @@ class Tracker:
     def __enter__(self) -> TrackedRun:
         """Begin to measure."""
         handle = self._handle()
-        self._entered.append(handle)
-        _open_here.set((*(h for h in _open_here.get() if not h._ended), handle))
-        handle._start()
+        try:
+            self._entered.append(handle)
+            _open_here.set((*(h for h in _open_here.get() if not h._ended), handle))
+            handle._start()
+        except BaseException as error:  # a Ctrl-C before the block: there is no ``__exit__`` for it
+            self._forget(handle)
+            handle._stop(error)
+            raise
         return handle
 
     def __exit__(
@@ -53,13 +59,31 @@ class Tracker:
         trace: TracebackType | None,
     ) -> None:
         """Seal the run; the exception goes on."""
-        entered = self._entered
-        # A block can end in another context than it began in (a generator, say): then
-        # the last one entered is the best guess.
-        mine = [h for h in _open_here.get() if h in entered] or entered[-1:]
-        if mine:
-            entered.remove(mine[-1])
-            mine[-1]._stop(error)
+        handle: TrackedRun | None = None
+        try:
+            handle = self._innermost()
+            if handle is not None:
+                handle._stop(error)
+        except BaseException:  # a Ctrl-C: what has not begun to end by then ends first
+            handle = handle or self._innermost()
+            if handle is not None:
+                handle._stop_at_once(error)
+            raise
+        finally:
+            self._forget(handle)
+
+    def _innermost(self) -> TrackedRun | None:
+        """Return the handle of the block that ends.
+
+        A block can end in another context than it began in (a generator, say): then the last
+        one entered is the best guess.
+        """
+        mine = [h for h in _open_here.get() if h in self._entered] or self._entered[-1:]
+        return mine[-1] if mine else None
+
+    def _forget(self, handle: TrackedRun | None) -> None:
+        if handle is not None and handle in self._entered:
+            self._entered.remove(handle)
 
     def _handle(self) -> TrackedRun:
         """Return the handle of a run that is about to begin."""
@@ -81,34 +105,36 @@ class Tracker:
 
         import inspect  # 10 ms that a program without decorated functions is spared
 
-        if inspect.iscoroutinefunction(function):
+        work: Callable[P, Any] = function
+
+        if _is(inspect.iscoroutinefunction, function):
 
             @functools.wraps(function)
             async def measured_async(*args: P.args, **kwargs: P.kwargs) -> object:
                 with self._of_call(function, args, kwargs) as run:
-                    return run._returned(await function(*args, **kwargs))
+                    return run._returned(await work(*args, **kwargs))
 
             return cast("Callable[P, R]", measured_async)
 
-        if inspect.isgeneratorfunction(function):
+        if _is(inspect.isgeneratorfunction, function):
 
             @functools.wraps(function)
             def measured_generator(*args: P.args, **kwargs: P.kwargs) -> Generator[object, Any, object]:
                 with self._of_call(function, args, kwargs) as run:
-                    return run._returned((yield from function(*args, **kwargs)))
+                    return run._returned((yield from work(*args, **kwargs)))
 
             return cast("Callable[P, R]", measured_generator)
 
-        if inspect.isasyncgenfunction(function):
+        if _is(inspect.isasyncgenfunction, function):
 
             @functools.wraps(function)
             async def measured_async_generator(
                 *args: P.args, **kwargs: P.kwargs
             ) -> AsyncGenerator[object, Any]:
                 with self._of_call(function, args, kwargs):
-                    source = function(*args, **kwargs)
+                    source = work(*args, **kwargs)
                     try:
-                        value = await anext(source)
+                        value = await _first(source)
                         while True:
                             try:
                                 sent = yield value
@@ -129,6 +155,25 @@ class Tracker:
                 return run._returned(function(*args, **kwargs))
 
         return measured
+
+
+def _is(kind: Callable[[object], bool], function: object) -> bool:
+    """Tell whether a function, or the ``__call__`` of an object that is called as one, is of a kind."""
+    return kind(function) or kind(getattr(type(function), "__call__", None))  # noqa: B004  # of which kind, not whether
+
+
+def _first(source: AsyncGenerator[object, Any]) -> Awaitable[object]:
+    """Ask a generator for its first value, unseen by the event loop.
+
+    The loop closes the generators that it has seen at its end, all at once: the one that measures,
+    which closes this one, and would find it being closed.
+    """
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(None, None)
+    try:
+        return anext(source)
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
 
 
 @overload
@@ -152,7 +197,7 @@ def track(
     zone: str | None = None,
     site: str | None = None,
     hardware: str | None = None,
-    trace: str | Path | None = None,
+    trace: str | Path | bool | None = None,
 ) -> Tracker: ...
 
 
@@ -172,7 +217,7 @@ def track(  # noqa: PLR0913  # fields of the record, all optional and by name
     zone: str | None = None,
     site: str | None = None,
     hardware: str | None = None,
-    trace: str | Path | None = None,
+    trace: str | Path | bool | None = None,
 ) -> Tracker | Callable[P, R]:
     """Measure a block or a function, and record it as one run.
 
@@ -199,7 +244,8 @@ def track(  # noqa: PLR0913  # fields of the record, all optional and by name
         site: Site of the inventory.
         hardware: Name of the machine; the CPU's by default.
         trace: File that gets every reading when the block ends (CSV; ``.gz`` compresses).
-            Each block replaces the trace of the one before.
+            Each block replaces the trace of the one before. The record keeps the power over
+            time, thinned; ``True`` for that alone, without a file.
     """
     if callable(step) or isinstance(step, classmethod):
         return Tracker(Request(workload=getattr(step, "__qualname__", None)))(step)
@@ -219,6 +265,6 @@ def track(  # noqa: PLR0913  # fields of the record, all optional and by name
             zone=zone,
             site=site,
             hardware=hardware,
-            trace=trace,
+            trace=None if trace is False else trace,
         )
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal, SupportsFloat, SupportsInt, TypeVar
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from typing import Final, Literal, SupportsFloat, SupportsInt, TypeVar
 
 import msgspec
 
@@ -31,6 +33,12 @@ from carbonlens.metering.wording import error_kind, error_text, plain
 
 T = TypeVar("T")
 
+_LATER: Final = (CoroutineType, GeneratorType, AsyncGeneratorType)
+_NOT_YET: Final = (
+    "a coroutine or generator does its work where it is awaited or gone through; decorate the function "
+    "that is written with async def or yield, or put `with carbonlens.track()` around that"
+)
+
 
 class TrackedRun:
     """Handle of a run that is being measured; use it to say what the work did.
@@ -49,6 +57,7 @@ class TrackedRun:
         self._ledger = Path()
         self._no_ledger: str | None = None
         self._ended = False
+        self._is_settled = False
         self._sealing = threading.Lock()
         self._open = OpenRun(self._seal_by_signal, self._tell)
         self._stored: Deposit | None = None
@@ -180,6 +189,8 @@ class TrackedRun:
 
     def _returned(self, value: T) -> T:
         """Take what a decorated function returned; hand it on."""
+        if isinstance(value, _LATER):
+            self._recorder.note(findings.record_ignored("the work of what was returned", _NOT_YET))
         return value
 
     def _start(self) -> None:
@@ -188,6 +199,9 @@ class TrackedRun:
                 self._begin()
         except Exception as error:  # noqa: BLE001  # law 8: no fault of ours stops the user's block
             self._fault = error_text(error)
+        except BaseException:  # a Ctrl-C: whoever entered the block sees to it
+            process_ending().calm()
+            raise
 
     def _begin(self) -> None:
         self._recovery = _recovery_once()
@@ -200,23 +214,45 @@ class TrackedRun:
         session = Session(run, seen, self._ledger, recorder=self._recorder, trace=target)
         for note in (*notes, *seen.findings):
             session.note(note)
-        session.start()
-        # Only a run that is measured becomes the parent of others.
-        lineage.enter(run.run_id, run.parent_run_id)
-        self._session = session
-        process_ending().opened(self._open)
+        try:
+            session.start()
+            # Only a run that is measured becomes the parent of others.
+            lineage.enter(run.run_id, run.parent_run_id)
+            self._session = session
+            process_ending().opened(self._open)
+        except BaseException:  # also a Ctrl-C in the middle: nothing is left open, then it goes on
+            self._session = None
+            process_ending().closed(self._open)
+            lineage.leave(run.run_id)
+            session.drop()
+            raise
 
     def _stop(self, error: BaseException | None) -> None:
         self._ended = True
         try:
-            with process_ending().undisturbed():
-                self._end(error)
-            if self._recovery is not None:
-                self._recovery.join(WAIT_S)
+            self._end_in_order(error)
         except Exception as fault:  # noqa: BLE001  # law 8: the block's own outcome is what counts
             self._fault = error_text(fault)
+        except BaseException:  # a Ctrl-C in the middle: the run is sealed all the same, then it goes on
+            process_ending().calm()
+            with suppress(Exception):  # law 8, as above
+                self._end_in_order(error)
+            self._is_settled = True
+            raise
+        self._is_settled = True
         if self._fault is not None:
             tell_unmeasured(self._fault)
+
+    def _stop_at_once(self, error: BaseException | None) -> None:
+        """Seal what a Ctrl-C kept from being sealed; nothing where that is done."""
+        if not self._is_settled:
+            self._stop(error)
+
+    def _end_in_order(self, error: BaseException | None) -> None:
+        with process_ending().undisturbed():
+            self._end(error)
+        if self._recovery is not None:
+            self._recovery.join(WAIT_S)
 
     def _end(self, error: BaseException | None) -> None:
         session = self._session

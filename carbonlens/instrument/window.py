@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CalledProcessError
+from typing import Final
 
 import msgspec
 
@@ -21,6 +22,7 @@ from carbonlens.metering.records import new_run, one_line
 from carbonlens.metering.sensors.discovery import Watch, watch
 from carbonlens.metering.session import Session
 from carbonlens.metering.settling import least_window_s, settle_s
+from carbonlens.metering.trace_target import IN_RECORD
 from carbonlens.metering.wording import error_kind
 
 Work = Callable[[Recorder, Run], None]
@@ -28,6 +30,30 @@ Work = Callable[[Recorder, Run], None]
 
 Settle = Callable[[float, Run], None]
 """Has the work go on for some seconds before its window, unmeasured; gets the record so far."""
+
+
+Say = Callable[[str | None], None]
+"""Says which phase of the run goes on from now on; ``None`` is none."""
+
+
+_LONGEST_STEADY_S: Final = 5.0
+"""Fifty looks: a curve of a work that goes on alike is not told better by more."""
+
+_SHORTEST_STEADY_S: Final = 0.2
+"""Two looks; less is no curve."""
+
+
+def steady_s(window_s: float) -> float:
+    """Return how long a traced run does what a round does; 0 where that would be too short for a curve.
+
+    Args:
+        window_s: Length of a round.
+    """
+    return min(window_s, _LONGEST_STEADY_S) if window_s >= _SHORTEST_STEADY_S else 0.0
+
+
+def unsaid(name: str | None) -> None:
+    """Say no phase: nothing is traced."""
 
 
 Size = Callable[[float], None]
@@ -73,6 +99,7 @@ def measure(  # noqa: PLR0913  # optional and by name
     settle: Settle | None = None,
     size: Size | None = None,
     seen: Watch | None = None,
+    traced: Callable[[Say], None] | None = None,
 ) -> Deposit:
     """Measure a piece of work as one run.
 
@@ -89,6 +116,7 @@ def measure(  # noqa: PLR0913  # optional and by name
         settle: Does the same work for the time that the sensors need.
         size: Told how long the work is to be repeated for the sensors' sake, before it begins.
         seen: What to look at; everything that can be by default.
+        traced: Has the record keep the run's power over time; gets what says its phases.
 
     Raises:
         Exception: Whatever ``work`` or ``settle`` raises, after the run was recorded as failed.
@@ -97,7 +125,10 @@ def measure(  # noqa: PLR0913  # optional and by name
     run = _begun(label)
     recorder = Recorder()
     seen = seen or watch(of_children=of_children, sources=place.sources)
-    session = Session(run, seen, Path(place.ledger), recorder=recorder)
+    trace = None if traced is None else IN_RECORD
+    session = Session(run, seen, Path(place.ledger), recorder=recorder, trace=trace)
+    if traced is not None:
+        traced(lambda name: session.switch_phase(lambda phases: phases.say(name)))
     for note in seen.findings:
         session.note(note)
     infos = [s.info for s in seen.sensors]

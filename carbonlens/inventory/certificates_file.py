@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from carbonlens.domain.certificate import CRITERIA, Certificate
+from carbonlens.domain.counting import with_article
 from carbonlens.inventory.records import Kind, Problem
 from carbonlens.inventory.toml_entries import INVALID
 from carbonlens.inventory.values import a_date, a_sigma, a_year_or_month, above_0, at_least_0, criteria
@@ -42,7 +43,7 @@ def _shape(values: dict[str, Any]) -> Iterator[Problem]:
 def _check(certificate: Certificate) -> Iterator[Problem]:
     if certificate.energy_mwh is None and certificate.kind != "supplier":
         mend = "state what it covers; only a supplier's rate may cover all that it delivered"
-        yield "energy_mwh", f"a {certificate.kind} has no energy_mwh", mend
+        yield "energy_mwh", f"{with_article(certificate.kind)} has no energy_mwh", mend
 
 
 KIND: Final = Kind(

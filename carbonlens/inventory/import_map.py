@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from carbonlens.domain.import_map import ImportMap
+from carbonlens.domain.import_map import ImportMap, PlaceRule
+from carbonlens.domain.limits import LEAST_UNITS, MOST
 from carbonlens.errors import ConfigError
 from carbonlens.inventory import toml_file
+
+NO_TAGS: Final[Mapping[str, str]] = {
+    **{name: f"give --{name}, or {name} in a [[place]] of --map" for name in ("study", "step", "role")},
+    **{name: f"give --{name}, or {name} in a [[place]] of --map" for name in ("units", "site")},
+    "zone": "give zone in a [[place]] of --map, or a --site that has one",
+}
+"""Names of fields that runs have, and what to give instead of a tag of that name."""
 
 
 def load(path: Path) -> ImportMap:
@@ -25,6 +35,7 @@ def load(path: Path) -> ImportMap:
                 where=str(path),
                 mend="give an IANA name, such as Europe/Paris",
             )
+        _check(number, rule, path)
     for number, table in enumerate(found.table, 1):
         if not table.columns:
             raise ConfigError(
@@ -33,6 +44,25 @@ def load(path: Path) -> ImportMap:
                 mend='give columns = { energy_kwh = "..." }',
             )
     return found
+
+
+def _check(number: int, rule: PlaceRule, path: Path) -> None:
+    """Refuse what no run can bear.
+
+    Raises:
+        ConfigError: If a tag is meant for a field, a name is empty, or the units are no number of a record.
+    """
+    wrong = next((name for name in rule.tags if name in NO_TAGS), None)
+    if wrong is not None:
+        what = f"place {number}: {wrong} is a field of a run, and no tag"
+        raise ConfigError(what, where=str(path), mend=f"give {wrong} = ... in the [[place]] itself")
+    empty = next((name for name, text in rule.told.items() if text == ""), None)
+    if empty is not None:
+        what = f"place {number}: {empty} is empty"
+        raise ConfigError(what, where=str(path), mend="give a name, or leave it out")
+    if rule.units is not None and not (rule.units.is_finite() and LEAST_UNITS <= rule.units < MOST):
+        what = f"place {number}: units = {rule.units} is no number that a record holds"
+        raise ConfigError(what, where=str(path), mend="give how many units each run did")
 
 
 def _is_zone(name: str) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, localcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -14,7 +15,7 @@ from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate, combined_grade, grade_shares, unknown
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import Boundary, Grade
-from carbonlens.ledger import queries
+from carbonlens.ledger import queries, schema, settling
 from carbonlens.ledger.amounts import COST, EMISSIONS, ENERGY, Amount, groups_of
 from carbonlens.ledger.schema import unescaped
 from carbonlens.ledger.value_sums import GRADES
@@ -23,10 +24,40 @@ if TYPE_CHECKING:
     from carbonlens.ledger.calendar import Calendar
     from carbonlens.ledger.frames import View
     from carbonlens.ledger.rates import Rates
+    from carbonlens.ledger.settling import Settled
 
 _UNITS: Final = {"energy": "J", "emissions": "kg"}
 _NAMED: Final = 5
 _PLACES: Final = Decimal("1e-12")
+
+_SUMMED: Final = (
+    *("study", "run_id", "boundary", "is_first", "run_state", "state", "grade"),
+    *("energy_j", "u_random_j", "units"),
+)
+"""Columns that sums are made of, without those of errors and rates."""
+
+_RATED: Final = ("rate", "source_id", "u_relative")
+"""Columns that come with a rate, after its name."""
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """Which of the settled parts are summed.
+
+    Attributes:
+        labels: Columns to group by, of which tags are made first.
+        where: Values by label or tag, that the runs have.
+    """
+
+    labels: tuple[str, ...] = ()
+    where: tuple[tuple[str, str], ...] = ()
+
+    def of(self, parts: Any) -> Any:  # noqa: ANN401 - a frame
+        """Return those of them.
+
+        Args:
+            parts: All.
+        """
+        return queries.labelled(queries.matching(parts, dict(self.where)), self.labels)
 
 
 class Sum(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,19 +150,57 @@ def account_of(view: View, parts: Any, by: Sequence[str], rates: Sequence[Rates]
         by: Columns to group by.
         rates: At most one set a name.
     """
-    parts = queries.rated(parts, rates)
-    amounts = _amounts(rates)
+    rated = queries.rated(parts, rates)
+    held = rated.collect_schema().names()
+    wanted = [n for n in dict.fromkeys((*by, *needed(rates))) if n in held]
+    return account_over(settling.settle(view, rated.select(*wanted)), rates, by)
+
+
+def needed(rates: Sequence[Rates]) -> tuple[str, ...]:
+    """Return the columns that sums are made of, beside those to group by.
+
+    Args:
+        rates: What the parts are rated with.
+    """
+    kinds = [name for kind in schema.KINDS for name in (f"{kind}_source_id", f"u_{kind}_j")]
+    own = [name for r in rates for name in (*r.keys, *(f"{r.name}_{n}" for n in _RATED))]
+    return tuple(dict.fromkeys((*_SUMMED, *kinds, *own, "currency", "zone")))
+
+
+def account_over(
+    settled: Settled,
+    rates: Sequence[Rates],
+    by: Sequence[str],
+    chosen: Chosen = Chosen(),  # noqa: B008  # frozen
+) -> Account:
+    """Sum settled parts per group.
+
+    Args:
+        settled: Rated, with all columns of ``by``, of the rates' keys, and those ``needed``.
+        rates: With which they are rated.
+        by: Columns to group by.
+        chosen: Which of them, and what is told of them first.
+    """
+    view, amounts = settled.view, _amounts(rates)
     groups = groups_of(by, amounts)
+    asked = (tuple(by), tuple(a.name for a in amounts), chosen)
+
+    def found(name: str, build: Callable[[Any], Any], *further: object) -> list[dict[str, Any]]:
+        return settling.ask(settled, (name, asked, further), lambda parts: build(chosen.of(parts)))
+
     errors: dict[tuple[object, ...], list[dict[str, Any]]] = {}
-    for row in view.rows(queries.sources(parts, by, amounts)):
+    for row in found("sources", lambda parts: queries.sources(parts, by, amounts)):
         errors.setdefault(tuple(row[g] for g in groups), []).append(row)
-    rows = view.rows(queries.totals(parts, by, amounts, common=False))
+    rows = found("totals", lambda parts: queries.totals(parts, by, amounts, common=False))
     totals = [_total(row, by, amounts, errors.get(tuple(row[g] for g in groups), [])) for row in rows]
     known = all(t.energy.estimate.state == "known" for t in totals)
-    unknown_runs = [] if known else view.rows(queries.unknowns(parts))
+    unknown_runs = [] if known else found("unknowns", queries.unknowns)
+    missing = [
+        (one, found("unrated", partial(queries.without_rate, given=one), one.name, one.keys)) for one in rates
+    ]
     return Account(
         totals=tuple(totals),
-        findings=_findings(view, parts, rates, totals, unknown_runs),
+        findings=_findings(view, missing, totals, unknown_runs),
         unknown_ids=tuple(str(row["run_id"]) for row in unknown_runs),
     )
 
@@ -231,8 +300,7 @@ def _scaled_float(value: Decimal | float | None, amount: Amount) -> float:
 
 def _findings(
     view: View,
-    parts: Any,  # noqa: ANN401 - a frame
-    rates: Sequence[Rates],
+    missing: Sequence[tuple[Rates, Sequence[Mapping[str, Any]]]],
     totals: Sequence[Total],
     unknown_runs: Sequence[Mapping[str, Any]],
 ) -> tuple[Finding, ...]:
@@ -241,10 +309,7 @@ def _findings(
         found.append(_undated(view.undated))
     if unknown_runs:
         found.append(_unknown(unknown_runs))
-    for one in rates:
-        missing = view.rows(queries.without_rate(parts, one))
-        if missing:
-            found.append(_unrated(one, missing))
+    found += [_unrated(one, rows) for one, rows in missing if rows]
     boundaries = {t.boundary for t in totals}
     if len(boundaries) > 1:
         found.append(_mixed(sorted(str(b or "unstated") for b in boundaries)))

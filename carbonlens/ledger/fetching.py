@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carbonlens.errors import RecordError
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 
 def fetch(relation: DuckDBPyRelation, files: Sequence[Path], ledger: Path) -> list[tuple[Any, ...]]:
@@ -33,6 +33,23 @@ def fetch(relation: DuckDBPyRelation, files: Sequence[Path], ledger: Path) -> li
     return found
 
 
+def run(
+    connection: DuckDBPyConnection, query: str, files: Sequence[Path], ledger: Path
+) -> list[tuple[Any, ...]]:
+    """Run an SQL query of our own and return its rows; further arguments as of ``fetch``.
+
+    Raises:
+        RecordError: As of ``fetch``.
+    """
+    import duckdb
+
+    try:
+        found: list[tuple[Any, ...]] = connection.execute(query).fetchall()
+    except duckdb.Error as error:
+        raise unread(error, files, ledger) from error
+    return found
+
+
 def unread(error: Exception, files: Sequence[Path], ledger: Path) -> RecordError:
     """Return the error for files that DuckDB could not read; arguments as of ``fetch``."""
     gone = [f for f in files if not f.exists()]
@@ -45,20 +62,42 @@ def unread(error: Exception, files: Sequence[Path], ledger: Path) -> RecordError
     )
 
 
+class Columns(NamedTuple):
+    """Columns of a query, and which of them are decimals: those come as texts.
+
+    DuckDB takes three times as long to make decimals of them itself.
+    """
+
+    names: tuple[str, ...]
+    exact: tuple[bool, ...]
+
+    def rows(self, found: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
+        """Return rows by column, decimals exact.
+
+        Args:
+            found: As DuckDB gives them.
+        """
+        columns: list[Sequence[Any]] = list(zip(*found, strict=True))
+        columns = [_decimals(c) if is_exact else c for c, is_exact in zip(columns, self.exact, strict=False)]
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def told(relation: DuckDBPyRelation) -> tuple[DuckDBPyRelation, Columns]:
+    """Return a query whose decimals are texts, and its columns."""
+    names = tuple(relation.columns)
+    exact = tuple(str(kind).startswith("DECIMAL") for kind in relation.types)
+    each = (_as_text(n) if is_exact else _name(n) for n, is_exact in zip(names, exact, strict=True))
+    return relation.project(", ".join(each)), Columns(names, exact)
+
+
 def rows(relation: DuckDBPyRelation, files: Sequence[Path], ledger: Path) -> list[dict[str, Any]]:
     """Run a query and return its rows by column, decimals exact; arguments as of ``fetch``.
 
     Raises:
         RecordError: As of ``fetch``.
     """
-    names = relation.columns
-    exact = [str(kind).startswith("DECIMAL") for kind in relation.types]
-    # As texts: DuckDB takes three times as long to make decimals of them itself.
-    told = (_as_text(n) if is_exact else _name(n) for n, is_exact in zip(names, exact, strict=True))
-    found = fetch(relation.project(", ".join(told)), files, ledger)
-    columns: list[Sequence[Any]] = list(zip(*found, strict=True))
-    columns = [_decimals(c) if is_exact else c for c, is_exact in zip(columns, exact, strict=False)]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    query, columns = told(relation)
+    return columns.rows(fetch(query, files, ledger))
 
 
 def _name(column: str) -> str:

@@ -8,7 +8,7 @@ and, where those say that there are any, corrections.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +33,7 @@ from carbonlens.ledger import (
 from carbonlens.ledger.calendar import Calendar, Period
 from carbonlens.ledger.parquet import quoted
 from carbonlens.ledger.records import Stored, read_files, unique
+from carbonlens.ledger.scratch import Scratch
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -54,6 +55,7 @@ class View:
             hold them or they go in a circle: their parts are runs of their own.
         findings: What could not be read, or is there twice.
         undated: Runs without a start: they are in no period.
+        kept, scratch: What was made of it and is wanted again, and files of it; they go when it is closed.
     """
 
     def __init__(self, ledger: Path, period: Period | None = None) -> None:
@@ -72,6 +74,8 @@ class View:
         self.findings: list[Finding] = []
         self.undated = 0
         self._touched: tuple[footers.Footer, ...] = ()
+        self.scratch, self.is_lent = Scratch(), False
+        self.kept: dict[Hashable, Any] = {}
         self.connection: DuckDBPyConnection = parquet.connect()
         try:
             import narwhals  # noqa: F401 - only to say at once that it is missing
@@ -94,12 +98,18 @@ class View:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the view."""
-        self.close()
+        """Close the view, if it is not somebody else's."""
+        if not self.is_lent:
+            self.close()
 
     def close(self) -> None:
         """Release the files."""
         self.connection.close()
+        self.scratch.close()
+
+    def run(self, query: str) -> list[tuple[Any, ...]]:
+        """Run an SQL query of our own; errors as of ``rows``."""
+        return fetching.run(self.connection, query, self._files, self.ledger)
 
     def rows(self, frame: nw.LazyFrame[Any]) -> list[dict[str, Any]]:
         """Run a query and return its rows; decimals stay exact.
@@ -315,13 +325,18 @@ class View:
             listed = ", ".join(quoted(f.file) for f in touched)
             scan = f"read_parquet([{listed}], filename='file')"
             whole = f"SELECT {names}, file FROM {scan} UNION ALL {whole}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
-        every = self.frame(whole)
+        self.every = self._named("every", whole)
         left_out = _frame(self.connection.table("left_out")) if some_left_out else None
-        self.every = every
-        self.counting = self.parts = that_count(every, left_out)
+        self.counting = self.parts = self._named("counting", _sql(that_count(self.every, left_out)))
         if self.period is not None:
             hour = nw.col("hour_utc")
-            self.parts = self.parts.filter(hour >= self.period.first_hour, hour < self.period.end_hour)
+            inside = self.parts.filter(hour >= self.period.first_hour, hour < self.period.end_hour)
+            self.parts = self._named("parts", _sql(inside))
+
+    def _named(self, name: str, query: str) -> nw.LazyFrame[Any]:
+        """Return a query under a name: DuckDB then binds a question of it without all that it is made of."""
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW all_{name} AS {query}")
+        return _frame(self.connection.table(f"all_{name}"))
 
     def _count_undated(self, every: Sequence[footers.Footer], kept: Sequence[Stored]) -> None:
         if self.period is None:
@@ -379,6 +394,11 @@ def _frame(relation: DuckDBPyRelation) -> nw.LazyFrame[Any]:
 
     frame: nw.LazyFrame[Any] = nw.from_native(relation).lazy()
     return frame
+
+
+def _sql(frame: nw.LazyFrame[Any]) -> str:
+    query: str = frame.to_native().sql_query()
+    return query
 
 
 def that_count(every: nw.LazyFrame[Any], left_out: nw.LazyFrame[Any] | None) -> nw.LazyFrame[Any]:

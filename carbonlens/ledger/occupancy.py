@@ -121,10 +121,8 @@ def _relation(view: View, columns: str, rest: str, keep: Sequence[Any] = ()) -> 
     """Return columns of the root runs with a part in the period; start and end are of that part."""
     import narwhals as nw
 
-    first = queries.roots(view.counting.filter(nw.col("is_first")), view.orphans)
+    first = view.counting.filter(nw.col("is_first"), queries.is_root(view.orphans), *keep)
     names = ("study", "run_id", "host_id", "hardware", "site", "start_us", "end_us", "duration_s")
-    if keep:
-        first = first.filter(*keep)
     relation: Any = first.select(*names).to_native()
     low, high = "start_us", "stop"
     if view.period is not None:

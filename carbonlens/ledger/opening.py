@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
@@ -13,6 +15,10 @@ from carbonlens.ledger.layout import RUNS
 from carbonlens.ledger.location import address_of, is_address, locate
 from carbonlens.ledger.naming import errors_by_address
 from carbonlens.ledger.store import Ledger
+
+if TYPE_CHECKING:
+    from carbonlens.ledger.calendar import Calendar
+    from carbonlens.ledger.frames import View
 
 
 @contextmanager
@@ -35,6 +41,10 @@ def open_ledger(
         RecordError, UnwritableError: If an address cannot be read or written.
     """
     place = locate(explicit)
+    held = _ONE.get()
+    if held is not None and held[0] == place and fetch and not whole:
+        yield held[1]
+        return
     if not is_address(place):
         yield Ledger(place)
         return
@@ -52,6 +62,54 @@ def open_ledger(
             waiting.append(_unsent(address, error))
     with working_copy(address, fetch=fetch) as copy, errors_by_address(copy, address):
         yield Ledger(copy, address=address, waiting=waiting)
+
+
+@contextmanager
+def one_opening(explicit: str | Path | None = None) -> Iterator[None]:
+    """Have every opening of a ledger within be the same one, with each period's view opened once.
+
+    For use cases that ask much of the same periods: they see one state of the ledger, an address is
+    fetched once, and what is known of a view is not found out again.
+
+    Args:
+        explicit: As of ``open_ledger``.
+
+    Raises:
+        ConfigError, MissingExtraError, RecordError, UnwritableError: As ``open_ledger``.
+    """
+    with open_ledger(explicit) as store, ExitStack() as views:
+        if isinstance(store, _OneLedger):
+            yield
+            return
+        token = _ONE.set((locate(explicit), _OneLedger(store, views)))
+        try:
+            yield
+        finally:
+            _ONE.reset(token)
+
+
+class _OneLedger(Ledger):
+    """A ledger that lends each period's view to all who ask for it, and closes it at the end."""
+
+    def __init__(self, store: Ledger, views: ExitStack) -> None:
+        """Stand for a ledger that is open."""
+        super().__init__(store.path)
+        self.shown, self._waiting = store.shown, store._waiting  # it stands for that one
+        self._views = views
+        self._lent: dict[tuple[str | None, Calendar | None], View] = {}
+
+    def query(self, period: str | None = None, calendar: Calendar | None = None) -> View:
+        """Return the view of a period, opened once; arguments as of ``Ledger.query``."""
+        key = (period, calendar)
+        if key not in self._lent:
+            view = super().query(period, calendar)
+            view.is_lent = True
+            self._views.callback(view.close)
+            self._lent[key] = view
+        return self._lent[key]
+
+
+_ONE: Final[ContextVar[tuple[str | Path, Ledger] | None]] = ContextVar("one ledger", default=None)
 
 
 def _unsent(address: str, error: UnwritableError) -> Finding:

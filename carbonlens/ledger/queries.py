@@ -42,10 +42,15 @@ def roots(parts: Frame, orphans: Sequence[str] = ()) -> Frame:
         parts: Of the view.
         orphans: Parents the ledger does not hold; their parts stand for themselves.
     """
+    return parts.filter(is_root(orphans))
+
+
+def is_root(orphans: Sequence[str] = ()) -> Expr:
+    """Return what holds for those parts; arguments as of ``roots``."""
     import narwhals as nw
 
     parent = nw.col("parent_run_id")
-    return parts.filter(parent.is_null() | parent.is_in(list(orphans)) if orphans else parent.is_null())
+    return parent.is_null() | parent.is_in(list(orphans)) if orphans else parent.is_null()
 
 
 def labelled(parts: Frame, by: Sequence[str], dates: Frame | None = None) -> Frame:

@@ -254,22 +254,29 @@ def current(runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Finding, ...]]:
     """Return the runs that count: of each family of corrections one record.
 
     A family that ends in two records, or goes in a circle, is a Finding; its
-    latest record counts, so that nothing counts twice and nothing vanishes.
+    latest record counts, so that nothing counts twice and nothing vanishes. It stands where
+    the first of them stood: a baseline that is imported anew stays before its steps.
 
     Args:
         runs: All records of a ledger, each once.
     """
+    found = families(runs)
+    if not found:
+        return tuple(runs), ()
+    place = {id(run): number for number, run in enumerate(runs)}
     gone: set[int] = set()
     findings: list[Finding] = []
-    for family in families(runs):
+    for family in found:
         leaves = family.leaves
         last = max(leaves or family.runs, key=written_ms)
         gone.update(id(r) for r in family.runs if r is not last)
+        place[id(last)] = min(place[id(r)] for r in family.runs)
         if len(leaves) > 1:
             findings.append(_superseded_twice(leaves, last))
         elif not leaves:
             findings.append(_circular(family.runs, last))
-    return tuple(r for r in runs if id(r) not in gone), tuple(findings)
+    kept = (r for r in runs if id(r) not in gone)
+    return tuple(sorted(kept, key=lambda r: place[id(r)])), tuple(findings)
 
 
 def heirs(runs: Sequence[Run]) -> dict[str, str]:

@@ -42,7 +42,7 @@ _LINKS: Final = ("supersedes_study", "supersedes_also")
 _FINDINGS: Final = "findings"
 """Field whose texts alone are taken out: codes say what is known of the record's figures."""
 
-_VERSION: Final = 3
+_VERSION: Final = 4
 """Of tombstones."""
 
 _NAMES_SINCE: Final = 2
@@ -51,12 +51,16 @@ _NAMES_SINCE: Final = 2
 _PHASES_SINCE: Final = 3
 """Older ones that take ``energy`` out leave that of phases."""
 
+_POWER_SINCE: Final = 4
+"""Older ones that take ``energy`` out leave the power over time, whose integral it is."""
+
 _MOST_BYTES: Final = 1 << 20
 """Of a tombstone."""
 
 _TAGS: Final = "tags"
 _ENERGY: Final = "energy"
 _PHASES: Final = "phases"
+_POWER: Final = "power"
 _ENERGY_FIELDS: Final = frozenset([_ENERGY, "beside"])
 _OF_READINGS: Final = "method"
 """The one part of a reading that is no figure, nor tells whose figure it is."""
@@ -142,6 +146,8 @@ def redacted(text: bytes, stone: Tombstone) -> bytes:
             plain = hardware_names.without_names(plain, PLACEHOLDER, stone.hardware)
         if field == _ENERGY and stone.schema_version >= _PHASES_SINCE:
             plain = {**plain, _PHASES: [_unmeasured(phase) for phase in plain.get(_PHASES, [])]}
+        if field == _ENERGY and stone.schema_version >= _POWER_SINCE and plain.get(_POWER) is not None:
+            plain = {**plain, _POWER: None}
         plain = _without(plain, field)
     plain.setdefault("findings", []).append(msgspec.to_builtins(_note(stone)))
     return minified(msgspec.json.encode(plain))

@@ -19,8 +19,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Final, NamedTuple
@@ -54,6 +54,23 @@ class OpenRun(NamedTuple):
 def killed_by(number: int) -> tuple[str, int]:
     """Return the error and the exit code, as a shell gives it, of what died by a signal."""
     return f"killed by signal {number}", SIGNAL_BASE + number
+
+
+class _Undisturbed(AbstractContextManager[None]):
+    """A block that signals wait for; no generator, whose end may come at any time after a Ctrl-C."""
+
+    def __init__(self, ending: Ending) -> None:
+        self._ending = ending
+        self._holds = False
+
+    def __enter__(self) -> None:
+        if _in_main_thread():
+            self._holds = True
+            self._ending.hold()
+
+    def __exit__(self, *_: object) -> None:
+        if self._holds:
+            self._ending.let_go()
 
 
 class Ending:
@@ -95,21 +112,26 @@ class Ending:
         if not self._open and _in_main_thread():
             self.restore()
 
-    @contextmanager
-    def undisturbed(self) -> Iterator[None]:
+    def undisturbed(self) -> AbstractContextManager[None]:
         """Have a signal wait for the end of the block, which opens or seals a run itself."""
-        if not _in_main_thread():
-            yield
-            return
+        return _Undisturbed(self)
+
+    def hold(self) -> None:
+        """Have signals wait for ``let_go``; called by the main thread."""
         self._busy += 1
-        try:
-            yield
-        finally:
-            self._busy -= 1
-            number = self._waiting
-            if number is not None and not self._busy:
-                self._waiting = None
-                os.kill(os.getpid(), number)
+
+    def let_go(self) -> None:
+        """Have signals wait no longer, and send one that did."""
+        self._busy -= 1
+        number = self._waiting
+        if number is not None and not self._busy:
+            self._waiting = None
+            os.kill(os.getpid(), number)
+
+    def calm(self) -> None:
+        """Have signals wait no longer: a Ctrl-C cut who made them wait, and took the end of it along."""
+        if _in_main_thread():
+            self._busy = 0
 
     def restore(self) -> None:
         """Put the default action back where our handler is in place."""

@@ -170,7 +170,8 @@ class JournalWriter:
             hidden.rename(self.path)
         except BaseException:  # put in order, then raised again
             self.close()
-            hidden.unlink(missing_ok=True)
+            for made in (hidden, self.path):  # under the one name or the other, where a Ctrl-C came between
+                made.unlink(missing_ok=True)
             raise
 
     def append(self, look: Look) -> None:
@@ -358,8 +359,8 @@ def read_header(path: Path) -> Header | None:
     return None
 
 
-def samples_of(path: Path) -> Iterator[Sample]:
-    """Yield a journal's sound samples in the order they were written, one at a time.
+def looks_of(path: Path) -> Iterator[Look]:
+    """Yield a journal's sound looks in the order they were written, one at a time.
 
     Raises:
         OSError: If the file cannot be read.
@@ -368,7 +369,16 @@ def samples_of(path: Path) -> Iterator[Sample]:
         for line in stream:
             record = decode_line(line.rstrip(b"\n"))
             if isinstance(record, Look):
-                yield record.sample
+                yield record
+
+
+def samples_of(path: Path) -> Iterator[Sample]:
+    """Yield a journal's sound samples in the order they were written, one at a time.
+
+    Raises:
+        OSError: If the file cannot be read.
+    """
+    return (look.sample for look in looks_of(path))
 
 
 def parse(lines: Iterable[bytes]) -> Journal:

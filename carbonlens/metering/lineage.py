@@ -93,18 +93,20 @@ class Lineage:
         What is still open inside it outlives it, and is from now on part of what is around it.
         """
         with self._lock:
-            entry = self._open.pop(run_id, None)
+            entry = self._open.get(run_id)
             if entry is None:
                 return False
             for other in self._open.values():
                 if other.parent == run_id:
                     other.parent = entry.parent
                     other.overlapped = entry.overlapped = True
-            newest = next(reversed(self._open), self._outside)
+            newest = next((i for i in reversed(self._open) if i != run_id), self._outside)
             if newest is None:
                 os.environ.pop(VARIABLE, None)
             else:
                 os.environ[VARIABLE] = newest
+            # Last: who was interrupted before it (Ctrl-C) closes the run anew.
+            del self._open[run_id]
             if not self._open:
                 # The next run asks the environment anew: the program may have changed it.
                 self._outside = self._forked_in

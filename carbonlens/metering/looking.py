@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, cast
 
+from carbonlens.domain.finding import Finding
+from carbonlens.metering.findings import sensor_stalled
 from carbonlens.metering.pace import FAST_S, easy_s
 from carbonlens.metering.sealing import Values
 from carbonlens.metering.sensors import Sensor, SensorInfo
@@ -102,6 +104,14 @@ class Looking:
         for line, at_ns in zip(due, read_ns, strict=True):
             times_ns[line.place] = at_ns
         return tuple(values), end_ns, _skew_us(times_ns, end_ns)
+
+    def said(self) -> list[Finding]:
+        """Return what the sensors themselves have to say, before they are closed."""
+        said = [sensor_stalled(s.info.name) for s in self.sensors if getattr(s, "stalled", False)]
+        for sensor in self.sensors:
+            notes = getattr(sensor, "notes", None)
+            said += notes() if callable(notes) else ()
+        return said
 
 
 class _Line:

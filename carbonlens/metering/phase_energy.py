@@ -274,7 +274,7 @@ def _sum(parts: Sequence[Estimate]) -> Estimate:
 
 def _shared(part: Part, stretches: Stretches) -> Mapping[str, Estimate]:
     """Return each phase's share of one reading of the run."""
-    key = _place(part, stretches.infos)
+    key = place_of(part, stretches.infos)
     gains = {name: s.gains.get(key) if key is not None else None for name, s in stretches.sums.items()}
     reading = part.reading
     whole = math.fsum(step[2] for step in part.steps)
@@ -306,8 +306,13 @@ def _share(reading: Reading, gain: _Gain | None, factor: float, phase_us: int) -
     return mine.estimate
 
 
-def _place(part: Part, infos: Sequence[SensorInfo]) -> tuple[int, int] | None:
-    """Return where a part's channel stands among the sensors."""
+def place_of(part: Part, infos: Sequence[SensorInfo]) -> tuple[int, int] | None:
+    """Return where a part's channel stands: its sensor's place and its own; ``None`` if it is not there.
+
+    Args:
+        part: One device as one sensor saw it.
+        infos: The sensors.
+    """
     for place, info in enumerate(infos):
         if info.name == part.info.name:
             for k, channel in enumerate(info.channels):

@@ -36,6 +36,9 @@ _BURST: Final = 600
 """Looks at switches before their number is limited to one a second (of the run's age), so
 that a week's journal stays small."""
 
+_MOST_SWITCHES: Final = 256
+"""Switches that a look notes; of quicker ones nobody could see anything."""
+
 _PENDING_US: Final = 50_000
 """The sampler looks where a switch had no look, once the phase has lasted as long as this."""
 
@@ -52,6 +55,13 @@ class Piece(msgspec.Struct, frozen=True, array_like=True):
     units: Decimal
 
 
+class Switch(msgspec.Struct, frozen=True, array_like=True):
+    """From when on which phase counted; ``None`` is none."""
+
+    t_us: int
+    name: str | None
+
+
 class PhaseMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The phases of the stretch that is open, up to a look.
 
@@ -62,6 +72,7 @@ class PhaseMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         units: All units counted in the run so far.
         ends: Whether the stretch ends here, and the next begins.
         findings: What must be said of phases by now, where that is new.
+        switches: Those since the last mark, of a run whose trace is kept.
     """
 
     since_us: int
@@ -70,6 +81,7 @@ class PhaseMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     units: Decimal | None = None
     ends: bool = False
     findings: tuple[Finding, ...] = ()
+    switches: tuple[Switch, ...] = ()
 
 
 class Level:
@@ -108,10 +120,13 @@ class Phases:
     Args:
         infos: The session's sensors; none tells phases apart that are shorter than its
             update period.
+        keeps_switches: Whether marks tell when each phase began.
     """
 
-    def __init__(self, infos: Sequence[SensorInfo] = ()) -> None:
+    def __init__(self, infos: Sequence[SensorInfo] = (), *, keeps_switches: bool = False) -> None:
         """Start in no phase."""
+        self._keeps_switches = keeps_switches
+        self._switches: list[Switch] = []
         self._lock = threading.Lock()
         slowest_s = max((i.update_period_s for i in infos), default=0.0)
         self._least_us = max(LEAST_US, round(slowest_s * US_PER_S))
@@ -231,6 +246,10 @@ class Phases:
         name = self._levels[-1].name
         if name != self._now:
             self._now, self._switched_us, self._changed = name, self._at_us, True
+            if self._keeps_switches and len(self._switches) <= _MOST_SWITCHES:
+                # Beyond them nothing is said up to the mark.
+                told = name if len(self._switches) < _MOST_SWITCHES else None
+                self._switches.append(Switch(self._at_us, told))
 
     def mark(self, t_us: int, units: Decimal | None, *, ends: bool) -> PhaseMark | None:
         """Return how the open stretch stands; ``None`` where nothing is new.
@@ -261,12 +280,17 @@ class Phases:
             units=None if units is None and not self._units else self._units,
             ends=ends,
             findings=notes if notes != self._told else (),
+            switches=self._told_switches(),
         )
         self._changed, self._told = False, notes
         if ends:
             self._since_us = t_us
             self._accounts = {}
         return mark
+
+    def _told_switches(self) -> tuple[Switch, ...]:
+        told, self._switches = tuple(self._switches), []
+        return told if len(told) <= _MOST_SWITCHES else (*told, Switch(self._at_us, self._now))
 
     def _account(self, name: str | None) -> _Account:
         account = self._accounts.get(name)

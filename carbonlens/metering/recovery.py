@@ -36,7 +36,7 @@ from carbonlens.metering.journal import (
 )
 from carbonlens.metering.phase_energy import replayed, with_phases
 from carbonlens.metering.records import sealed_run
-from carbonlens.metering.sealing import seal
+from carbonlens.metering.sealing import Sealed, seal
 from carbonlens.metering.session import journal_folder
 from carbonlens.metering.threads import start_beside
 
@@ -208,7 +208,8 @@ def _store(claimed: Path, header: Header, journal: Journal) -> list[Deposit | Pa
     if header.trace is not None:
         from carbonlens.metering.trace_sealing import with_trace  # most runs have none
 
-        run = with_trace(run, header.trace, claimed, header.sensors, may_replace=False)
+        sealed = _sealed(header, journal)
+        run = with_trace(run, header.trace, claimed, header.sensors, sealed, may_replace=False)
     stored = deposit(run, ledger)
     if stored.unstorable:
         return [_move_aside(claimed)]
@@ -229,15 +230,8 @@ def recovered_run(header: Header, journal: Journal) -> Run:
         header: The journal's header.
         journal: Its samples.
     """
-    window_us = journal.samples[-1].t_us if journal.samples else 0
-    sealed = seal(
-        header.sensors,
-        journal.samples,
-        start_us=header.run.start_us or 0,
-        window_us=window_us,
-        unmeasured=header.unmeasured,
-        hardware=header.run.hardware,
-    )
+    window_us = _window_us(journal)
+    sealed = _sealed(header, journal)
     notes = [findings.recovered(window_us / 1e6)]
     if journal.damaged:
         notes.append(findings.journal_damaged(journal.damaged))
@@ -254,6 +248,21 @@ def recovered_run(header: Header, journal: Journal) -> Run:
         msgspec.structs.replace(r, state="unbounded") if r.state == "known" else r for r in run.energy
     )
     return msgspec.structs.replace(run, energy=energy, coverage=None, lost_s=None)
+
+
+def _window_us(journal: Journal) -> int:
+    return journal.samples[-1].t_us if journal.samples else 0
+
+
+def _sealed(header: Header, journal: Journal) -> Sealed:
+    return seal(
+        header.sensors,
+        journal.samples,
+        start_us=header.run.start_us or 0,
+        window_us=_window_us(journal),
+        unmeasured=header.unmeasured,
+        hardware=header.run.hardware,
+    )
 
 
 def _claim(path: Path) -> Path:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from carbonlens.metering.locks import Bell
 from carbonlens.metering.pace import FAST_S, period_s
 from carbonlens.metering.threads import start_beside
 
@@ -64,7 +65,7 @@ class Sampler:
         self._lock = threading.Lock()
         self._entries: dict[int, _Entry] = {}
         self._thread: threading.Thread | None = None
-        self._added = threading.Event()
+        self._added = Bell()
         self._wakes_s = 0.0
         """When the thread looks next by itself, or a time that has passed while it does."""
 
@@ -78,7 +79,7 @@ class Sampler:
         # One that slept on would leave the start of the window without power readings. Where it
         # comes in time it is let alone: woken, it works while the user's work begins.
         if sleeps_on:
-            self._added.set()
+            self._added.ring()
 
     def remove(self, session: Sampled) -> None:
         """Look at a session no more; one look may still be under way."""
@@ -109,8 +110,7 @@ class Sampler:
                 if entry.sync_due <= now:
                     entry.sync_due = now + SYNC_S
                     _alone(entry.session.sync)
-            if self._added.wait(self._rest_s()):
-                self._added.clear()
+            self._added.wait(self._rest_s())
 
     def _rest_s(self) -> float:
         """Return how long to wait for the next look; a session that is added from now on may cut it short."""

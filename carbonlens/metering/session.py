@@ -49,7 +49,7 @@ class Session:
         ledger: Folder the sealed run is meant for.
         recorder: Where the user's own figures are collected.
         journal_folder: Where the journal lies; the state folder by default.
-        trace: File that every reading goes to when the run is sealed.
+        trace: Where the readings are kept when the run is sealed.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Session:
         # Guards the sensors and the samples; the journal has a lock of its own.
         self._lock = threading.Lock()
         self._tally = Tally(self._infos)
-        self.phases = Phases(self._infos)
+        self.phases = Phases(self._infos, keeps_switches=trace is not None)
         self._stretches = Stretches(self._infos, self._tally)
         self._last_us: int | None = None
         self._host = HostWatch(of_children=watch.of_children)
@@ -105,12 +105,16 @@ class Session:
         try:
             self._begin()
         except BaseException:  # put in order, then raised again
-            self._open = False
-            process_sampler().remove(self)
-            self._close_sensors()
-            if self._journal is not None:
-                self._journal.discard()
+            self.drop()
             raise
+
+    def drop(self) -> None:
+        """Let go of the sensors and the journal: as if the session had not begun."""
+        self._open = False
+        process_sampler().remove(self)
+        self._close_sensors()
+        if self._journal is not None:
+            self._journal.discard()
 
     def _begin(self) -> None:
         # Probing may have taken a while since the record was begun.
@@ -242,7 +246,8 @@ class Session:
         self.end()
         kept = False
         try:
-            self.run = self._traced(self._sealed_run(status, error, exit_code))
+            if self.run.status == "running":  # else a Ctrl-C cut an earlier call: one window is one record
+                self.run = self._sealed_run(status, error, exit_code)
             stored = deposit(self.run, self._ledger)
             self.run = stored.run
             kept = stored.ledger is not None
@@ -263,7 +268,7 @@ class Session:
                 self._look(ends=True)
                 self._fared = self._surroundings.end()
             self._open = False
-            self._notes += (*self._said_of_sensors(), *self._fared.findings)
+            self._notes += (*self._looking.said(), *self._fared.findings)
             if locked:
                 self._close_sensors()
             else:
@@ -275,14 +280,6 @@ class Session:
         process_sampler().remove(self)
         # Before the facts, whose figures of a large model take time and memory that are not the window's.
         self._host_figures = self._host.figures()
-
-    def _said_of_sensors(self) -> list[Finding]:
-        """Return what the sensors themselves have to say, before they are closed."""
-        said = [findings.sensor_stalled(s.info.name) for s in self._sensors if getattr(s, "stalled", False)]
-        for sensor in self._sensors:
-            notes = getattr(sensor, "notes", None)
-            said += notes() if callable(notes) else ()
-        return said
 
     def _close_sensors(self) -> None:
         self._surroundings.close()
@@ -355,8 +352,8 @@ class Session:
         if self._journal is not None:
             self._journal.close()
 
-    def _traced(self, run: Run) -> Run:
-        """Write the trace that was asked for, from the journal."""
+    def _traced(self, run: Run, sealed: Sealed) -> Run:
+        """Keep the trace that was asked for, from the journal."""
         if self._trace is None:
             return run
         from carbonlens.metering.trace_sealing import with_trace  # most runs have none
@@ -365,7 +362,7 @@ class Session:
             self._journal.close()
         whole = self._journal is not None and not self._journal_is_broken
         path = self._journal.path if self._journal is not None and whole else None
-        return with_trace(run, self._trace, path, self._tally.infos, may_replace=True)
+        return with_trace(run, self._trace, path, self._tally.infos, sealed, may_replace=True)
 
     def _describe_anew(self) -> None:
         """Have the tally know how often meters told something, where nobody declared it."""
@@ -398,7 +395,8 @@ class Session:
             throttled_s=self._fared.throttled_s,
             devices=self._fared.devices,
         )
-        return msgspec.structs.replace(run, conditions=conditions, error=one_line(error), exit_code=exit_code)
+        run = msgspec.structs.replace(run, conditions=conditions, error=one_line(error), exit_code=exit_code)
+        return self._traced(run, sealed)
 
 
 def journal_folder() -> Path:

@@ -55,7 +55,7 @@ _CONTEXT_US: Final = 5 * US_PER_S
 _MOST_COUNTED: Final = 1e14
 """No counter holds more: it is a megawatt for three years."""
 
-_MOST_THREADS: Final = 1e5
+MOST_THREADS: Final = 1e5
 """What seconds in use gain in a second at most: they are of many threads at once."""
 
 
@@ -100,7 +100,7 @@ class CounterTally:
         self._jumped: tuple[int, float] | None = None
         self._void = False
         self._refused = 0
-        self._most_w = most_w(info, channel) if info.unit == "J" else _MOST_THREADS
+        self._most_w = most_w(info, channel) if info.unit == "J" else MOST_THREADS
         calibration = _usable_calibration(channel) if info.unit == "J" else None
         # Of a calibration a counter takes the gain alone (metering.calibrations).
         self._factor = 1.0 if calibration is None else calibration.gain.value or 1.0

@@ -2,13 +2,15 @@
 
 Lines that begin with ``# `` are the head, each a JSON object: one that says what the
 file is and of which run, then one a column with the sensor's description (the fields
-of ``SensorInfo``, one channel). CSV follows: ``t_us`` (UTC microseconds) and one raw
+of ``SensorInfo``, one channel), then one a stretch of a phase, where the run had any, on the
+clock of the rows. CSV follows: ``t_us`` (UTC microseconds) and one raw
 value a column. An empty cell is no reading: one that failed, or a sensor that was not
 asked at that time. Sensors that were read more than a millisecond apart have rows of
 their own. A name that ends in ``.gz`` is compressed::
 
-    # {"schema":"carbonlens/run-trace/1","run_id":"0192...","start_us":1700000000000000}
+    # {"schema":"carbonlens/run-trace/2","run_id":"0192...","start_us":1700000000000000}
     # {"column":"nvml_power/GPU-1","sensor":{"name":"nvml_power","unit":"W",...}}
+    # {"phase":"load","start_us":1700000000000000,"end_us":1700000000100000}
     t_us,nvml_power/GPU-1
     1700000000000000,61.5
     1700000000100000,
@@ -40,6 +42,10 @@ from carbonlens.metering.sensors import Channel, SensorInfo
 
 SCHEMA: Final = "carbonlens/run-trace/1"
 """Not ``carbonlens/trace/1``, which is one sensor's recording to be played (``sensors.replay``)."""
+
+WITH_PHASES: Final = "carbonlens/run-trace/2"
+"""Of a trace whose head holds phases. One without them is of the first version, which an older
+carbonlens reads too."""
 
 _FAMILY: Final = SCHEMA.rpartition("/")[0]
 _LONGEST_HEAD: Final = 4096
@@ -88,16 +94,34 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
         return self.sensor.channels[0]
 
 
+class PhaseLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One further line of the head: a stretch of a phase, in UTC microseconds as the rows have them."""
+
+    phase: str
+    start_us: int
+    end_us: int
+
+
+def schema_of(phases: Sequence[object]) -> str:
+    """Return the version of a trace, by the phases that its head holds.
+
+    Args:
+        phases: Any; none for a trace without.
+    """
+    return WITH_PHASES if phases else SCHEMA
+
+
 Row = tuple[int, tuple[float | None, ...]]
 """UTC microseconds, and one value a column."""
 
 
 class RunTrace(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace as read: rows in order of time."""
+    """A trace as read: rows in order of time, phases in theirs; those of an older trace are not known."""
 
     head: Head
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    phases: tuple[PhaseLine, ...] = ()
 
     def readings(self, column: int) -> list[tuple[int, float]]:
         """Return what a column tells: times and values, without the empty cells."""
@@ -174,14 +198,21 @@ def _cells(values: Sequence[Values], widths: Sequence[int]) -> tuple[float | Non
     return tuple(cells)
 
 
-def write_trace(path: Path, head: Head, columns: Sequence[Column], rows: Iterable[Row]) -> str:
+def write_trace(
+    path: Path,
+    head: Head,
+    columns: Sequence[Column],
+    rows: Iterable[Row],
+    phases: Sequence[PhaseLine] = (),
+) -> str:
     """Write a trace, whole or not at all, and return the SHA-256 of the file.
 
     Args:
         path: The file; one that is there is replaced.
-        head: Of which run.
+        head: Of which run, and of the version that phases ask for (``schema_of``).
         columns: What each value of a row is.
         rows: In order of time.
+        phases: When the run's phases were.
 
     Raises:
         OSError: If it cannot be written.
@@ -198,7 +229,7 @@ def write_trace(path: Path, head: Head, columns: Sequence[Column], rows: Iterabl
                     if path.name.endswith(_GZ)
                     else hashed
                 )
-                for block in _blocks(_lines(head, columns, rows)):
+                for block in _blocks(_lines(head, columns, rows, phases)):
                     target.write(block)
             stream.flush()
             os.fsync(stream.fileno())
@@ -229,8 +260,10 @@ class _Hashed:
         self._stream.flush()
 
 
-def _lines(head: Head, columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
-    for record in (head, *columns):
+def _lines(
+    head: Head, columns: Sequence[Column], rows: Iterable[Row], phases: Sequence[PhaseLine]
+) -> Iterator[str]:
+    for record in (head, *columns, *phases):
         yield f"# {msgspec.json.encode(record).decode()}\n"
     yield ",".join(("t_us", *(c.column for c in columns))) + "\n"
     for t_us, values in rows:
@@ -315,6 +348,7 @@ class _Place(NamedTuple):
 def _parsed(path: Path, lines: Iterator[str]) -> RunTrace:
     head: Head | None = None
     columns: list[Column] = []
+    phases: list[PhaseLine] = []
     number = 0
     for number, line in enumerate(lines, start=1):
         if not line.startswith("# "):
@@ -323,6 +357,8 @@ def _parsed(path: Path, lines: Iterator[str]) -> RunTrace:
         try:
             if head is None:
                 head = _head(place, line[2:])
+            elif head.schema == WITH_PHASES and line.startswith('# {"phase":'):
+                phases.append(_phase(place, line[2:]))
             else:
                 columns.append(_column(place, line[2:]))
         except msgspec.MsgspecError as error:
@@ -335,14 +371,21 @@ def _parsed(path: Path, lines: Iterator[str]) -> RunTrace:
         raise _refused(_Place(path, number), "the columns are not those that the head describes")
     rows = list(_read_rows(path, number + 1, lines, len(columns)))
     rows.sort(key=lambda row: row[0])
-    return RunTrace(head=head, columns=tuple(columns), rows=tuple(rows))
+    return RunTrace(head=head, columns=tuple(columns), rows=tuple(rows), phases=tuple(phases))
 
 
 def _head(place: _Place, text: str) -> Head:
     head = decode_json(text, Head)
-    if head.schema != SCHEMA:
-        raise _refused(place, f"it is of schema {head.schema}, and {SCHEMA} is wanted")
+    if head.schema not in (SCHEMA, WITH_PHASES):
+        raise _refused(place, f"it is of schema {head.schema}, and {WITH_PHASES} or {SCHEMA} is wanted")
     return head
+
+
+def _phase(place: _Place, text: str) -> PhaseLine:
+    phase = decode_json(text, PhaseLine)
+    if phase.end_us < phase.start_us:
+        raise _refused(place, f"the phase {phase.phase!r} ends before it begins")
+    return phase
 
 
 def _column(place: _Place, text: str) -> Column:

@@ -1,7 +1,8 @@
 """The trace of a run, made from its journal when the run is sealed or recovered.
 
-Nothing is done for it while the work runs: the journal holds each look already. What
-goes wrong is a Finding on the run (DESIGN, law 8).
+Nothing is done for it while the work runs: the journal holds each look already. The record
+itself keeps the run's power over time, thinned, and beside it a file keeps every reading where
+one was asked for. What goes wrong is a Finding on the run (DESIGN, law 8).
 """
 
 from __future__ import annotations
@@ -16,9 +17,21 @@ import msgspec
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.trace import Trace
-from carbonlens.metering.journal import samples_of
+from carbonlens.domain.units import US_PER_S
+from carbonlens.metering.journal import looks_of, samples_of
+from carbonlens.metering.phase_spans import Span, spans_of
+from carbonlens.metering.power_curve import power_trace
+from carbonlens.metering.sealing import Sealed
 from carbonlens.metering.sensors import SensorInfo
-from carbonlens.metering.trace_file import SCHEMA, Head, columns_of, rows_of, traced_run, write_trace
+from carbonlens.metering.trace_file import (
+    Head,
+    PhaseLine,
+    columns_of,
+    rows_of,
+    schema_of,
+    traced_run,
+    write_trace,
+)
 from carbonlens.metering.trace_target import TraceTarget
 
 CODE: Final = "CL161"
@@ -33,25 +46,50 @@ def with_trace(
     target: TraceTarget,
     journal: Path | None,
     infos: Sequence[SensorInfo],
+    sealed: Sealed,
     *,
     may_replace: bool,
 ) -> Run:
-    """Write a run's trace, and return the record that names it; else with a Finding.
+    """Write a run's trace, and return the record that holds it thinned and names it; else with a Finding.
 
     Args:
         run: Sealed, under the id and start it will be stored with.
         target: Where the trace goes.
         journal: File that holds the samples; ``None`` where none was kept, or not to the end.
         infos: The sensors, in the order of each sample's values.
+        sealed: What the run's readings were made from.
         may_replace: Whether a trace that is there gives way. Other files never do.
     """
     try:
+        spans = () if journal is None else _spans(run, journal)
+        run = run if journal is None else _with_power(run, journal, infos, sealed, spans)
+        if not target.is_file:
+            return run
         fault = _fault(run, target, journal, may_replace=may_replace)
         if fault is None and journal is not None:
-            return msgspec.structs.replace(run, trace=_written(run, target, journal, infos))
+            return msgspec.structs.replace(run, trace=_written(run, target, journal, infos, spans))
     except _UNMADE as error:
         fault = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+    if not target.is_file:
+        return run  # Nobody asked for it by name, and the report says that there is none.
     return msgspec.structs.replace(run, findings=(*run.findings, not_traced(fault or "no journal")))
+
+
+def _spans(run: Run, journal: Path) -> tuple[Span, ...]:
+    if not run.phases:
+        return ()
+    return spans_of((look.phases for look in looks_of(journal)), _window_us(run))
+
+
+def _with_power(
+    run: Run, journal: Path, infos: Sequence[SensorInfo], sealed: Sealed, spans: Sequence[Span]
+) -> Run:
+    power = power_trace(samples_of(journal), infos, sealed, _window_us(run), spans)
+    return run if power is None else msgspec.structs.replace(run, power=power)
+
+
+def _window_us(run: Run) -> int:
+    return round((run.duration_s or 0.0) * US_PER_S)
 
 
 def _fault(run: Run, target: TraceTarget, journal: Path | None, *, may_replace: bool) -> str | None:
@@ -67,16 +105,22 @@ def _fault(run: Run, target: TraceTarget, journal: Path | None, *, may_replace: 
     return None if may_replace or there == run.run_id else "that name holds another run's trace, which stays"
 
 
-def _written(run: Run, target: TraceTarget, journal: Path, infos: Sequence[SensorInfo]) -> Trace:
+def _written(
+    run: Run, target: TraceTarget, journal: Path, infos: Sequence[SensorInfo], spans: Sequence[Span]
+) -> Trace:
     head = Head(
-        schema=SCHEMA,
+        schema=schema_of(spans),
         run_id=run.run_id,
         start_us=run.start_us or 0,
         host_id=run.host_id,
         machine_id=run.machine_id,
     )
     rows = rows_of(samples_of(journal), infos, head.start_us)
-    sha256 = write_trace(Path(target.path), head, columns_of(infos), rows)
+    phases = [
+        PhaseLine(phase=s.name, start_us=head.start_us + s.start_us, end_us=head.start_us + s.end_us)
+        for s in spans
+    ]
+    sha256 = write_trace(Path(target.path), head, columns_of(infos), rows, phases)
     return Trace(file=target.given, sha256=sha256)
 
 

@@ -6,32 +6,40 @@ from typing import Any
 
 from carbonlens.render.attachments import Enclosed
 from carbonlens.render.charts import Drawing, to_svg
-from carbonlens.render.check import check_document
-from carbonlens.render.environment import template_environment
-from carbonlens.render.html import Medium, page_variables
+from carbonlens.render.environment import need, template_file
+from carbonlens.render.html import Medium, made_page, page_variables
+from carbonlens.render.look import Look
 from carbonlens.render.pdf import paper, written
+from carbonlens.render.stages import stage
 from carbonlens.reporting.block_charts import plot_spec
 from carbonlens.reporting.document_view import DocumentView
 
-_TEMPLATE = "sustainability/report.html.j2"
+KIND = "sustainability"
+"""Name of the section that the frame of all pages includes."""
 
 
-def render_document_html(view: DocumentView, *, data: bytes | None = None) -> str:
+def render_document_html(view: DocumentView, *, data: bytes | None = None, look: Look | None = None) -> str:
     """Return the report as one HTML file without links; its one script sorts tables.
 
     Args:
         view: The report.
         data: What the page carries to be verified by: the report as JSON.
+        look: A user's own templates, colours, fonts and logo.
 
     Raises:
         MissingExtraError: If the ``report`` extra is not installed.
+        ConfigError: If a template of the user's cannot be rendered.
         VerificationError: If a printed number is not that of its figure.
     """
-    return _composed(view, "screen", data)
+    return made_page(document_variables(view, "screen", data), view, look)
 
 
 def render_document_pdf(
-    view: DocumentView, *, enclosed: tuple[Enclosed, ...] = (), made_us: int | None = None
+    view: DocumentView,
+    *,
+    enclosed: tuple[Enclosed, ...] = (),
+    made_us: int | None = None,
+    look: Look | None = None,
 ) -> bytes:
     """Return the report as PDF (PDF/A-3a and PDF/UA-1).
 
@@ -39,24 +47,37 @@ def render_document_pdf(
         view: The report.
         enclosed: Files to embed.
         made_us: What the report is dated with, in UTC microseconds; undated when ``None``.
+        look: A user's own templates, colours, fonts and logo.
 
     Raises:
         MissingExtraError: If the ``report`` extra is not installed.
+        ConfigError: If a template of the user's cannot be rendered.
         VerificationError: If a printed number is not that of its figure.
     """
-    page = _composed(view, "paper", None)
-    return written(paper(page), page, enclosed, made_us)
+    page = made_page(document_variables(view, "paper", None), view, look)
+    stage("laying out pages")
+    laid_out = paper(page)
+    stage("writing the PDF")
+    return written(laid_out, page, enclosed, made_us)
 
 
-def _composed(view: DocumentView, medium: Medium, data: bytes | None) -> str:
+def document_variables(view: DocumentView, medium: Medium, data: bytes | None) -> dict[str, Any]:
+    """Return what every template of the page takes.
+
+    Args:
+        view: The report.
+        medium: Screen or paper.
+        data: What a page on screen carries to be verified by.
+    """
+    stage("drawing charts")
     charts = {name: _drawn(view, name, narrow=medium == "screen") for name in view.plots}
-    sections = tuple(s.name for s in view.document.sections)
-    variables: dict[str, Any] = page_variables(view, sections, medium=medium, charts=charts, data=data)
+    stage("writing the page")
+    variables = page_variables(view, (KIND,), medium=medium, charts=charts, data=data)
     # A template cannot ask a record for its tag.
-    parts = [(s.name, [(_tag(b), b) for b in s.blocks]) for s in view.document.sections]
-    page: str = template_environment().get_template(_TEMPLATE).render(**variables, parts=parts)
-    check_document(page, view)
-    return page
+    variables["parts"] = {s.name: [(_tag(b), b) for b in s.blocks] for s in view.document.sections}
+    rules = template_file(f"{KIND}.css").read_text(encoding="utf-8")
+    variables["kind_styles"] = need("markupsafe").Markup(rules)
+    return variables
 
 
 def _drawn(view: DocumentView, name: str, *, narrow: bool) -> Drawing:

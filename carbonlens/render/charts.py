@@ -17,13 +17,15 @@ from carbonlens.reporting.content import Drift, Forest, Latencies, Pareto, Repor
 from carbonlens.reporting.format import GROUP, MINUS
 from carbonlens.reporting.latency_chart import latency_spec
 from carbonlens.reporting.pareto_chart import pareto_spec
+from carbonlens.reporting.power_chart import power_spec
+from carbonlens.reporting.power_content import PowerTraces
 from carbonlens.reporting.tornado_chart import tornado_spec
 
 _VEGA_LITE = "6.4"
 _NUMBERS = {"decimal": ".", "thousands": GROUP, "grouping": [3], "currency": ["", ""], "minus": MINUS}
 """How axes print numbers: as ``reporting.format`` does."""
 
-Drawable: TypeAlias = Waterfall | Forest | Drift | Tornado | Pareto | Latencies
+Drawable: TypeAlias = Waterfall | Forest | Drift | Tornado | Pareto | Latencies | PowerTraces
 
 _LABELLED = re.compile(r'<(path|line|text)\b([^>]*?) aria-label="([^"]*)"([^>]*?)/>')
 """A mark that tells what it is; the converter escapes the words."""
@@ -59,6 +61,7 @@ def draw(view: ReportView, *, sections: tuple[str, ...], narrow: bool) -> dict[s
         charts["forest"] = _both("forest", forest_spec, forest, narrow=narrow)
         charts["drift"] = _both("drift", drift_spec, drift, narrow=narrow)
         charts["latencies"] = _both("latencies", latency_spec, view.engineering.latencies, narrow=narrow)
+        charts["power"] = _both("power", power_spec, view.engineering.power, narrow=narrow)
         for front in view.engineering.pareto:
             charts[front.name] = _both(front.name, pareto_spec, front, narrow=narrow)
     return charts

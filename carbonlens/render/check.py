@@ -169,6 +169,22 @@ def check_document(page: str, view: DocumentView) -> None:
             raise _refusal(f"the chart does not show {mark.label!r}", name)
 
 
+def check_view(page: str, view: ReportView | DocumentView) -> None:
+    """Refuse a page that disagrees with what it was made from, of whatever kind.
+
+    Args:
+        page: The finished HTML.
+        view: The report.
+
+    Raises:
+        VerificationError: As of ``check_page``.
+    """
+    if isinstance(view, ReportView):
+        check_page(page, view)
+    else:
+        check_document(page, view)
+
+
 def _check_printed(view: Printable, figure_id: str, aspect: str, text: str) -> None:
     figure = view.figures.get(figure_id)
     if figure is None:
@@ -233,6 +249,9 @@ def _chart_labels(view: ReportView, page: str) -> list[tuple[str, str]]:
     latencies = view.engineering.latencies
     if latencies and 'id="engineering"' in page:
         labels.extend(("latencies", spread.label) for spread in latencies.spreads)
+    power = view.engineering.power
+    if power and 'id="engineering"' in page:
+        labels.extend(("power", line) for arm in power.arms for line in arm.lines)
     return labels
 
 

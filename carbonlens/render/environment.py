@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
 import hashlib
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -53,11 +56,41 @@ def need(module: str) -> ModuleType:
         MissingLibraryError: If a system library it loads is not installed.
     """
     try:
-        return import_module(module)
+        with _no_compiler_asked():
+            return import_module(module)
     except ModuleNotFoundError as error:
         raise MissingExtraError("report", error.name or module) from error
     except OSError as error:
         raise _missing_library(module) from error
+
+
+@contextmanager
+def _no_compiler_asked() -> Iterator[None]:
+    """Find libraries by the system's own list while a module is imported, without starting gcc and ld.
+
+    WeasyPrint tries several names of each library, and for each that is none of this system Python runs
+    both of them: some forty processes one after the other. What only they find (a library beside the
+    compiler's) the loader could not load by its name either.
+    """
+    asked = [name for name in ("_findLib_gcc", "_findLib_ld") if hasattr(ctypes.util, name)]
+    kept = {name: getattr(ctypes.util, name) for name in asked}
+    # Where there is no such list (musl), the compiler is all there is to ask.
+    if shutil.which("ldconfig", path=_SYSTEM_PATH) is None:
+        kept.clear()
+    for name in kept:
+        setattr(ctypes.util, name, _nothing)
+    try:
+        yield
+    finally:
+        for name, function in kept.items():
+            setattr(ctypes.util, name, function)
+
+
+_SYSTEM_PATH = "/sbin:/usr/sbin:/bin:/usr/bin"
+
+
+def _nothing(_: str) -> None:
+    """Stand in for what asks a compiler."""
 
 
 def ensure_renderable(formats: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from carbonlens._version import __version__
 from carbonlens.render.attachments import DATA_ID, DATA_TYPE, as_data_block
 from carbonlens.render.charts import Drawing, draw
-from carbonlens.render.check import check_page
+from carbonlens.render.check import check_view
 from carbonlens.render.environment import need, template_environment, template_file
 from carbonlens.render.look import Look
 from carbonlens.render.stages import stage
@@ -78,12 +78,27 @@ def compose(  # noqa: PLR0913  # what a page has beside its view, by name
         VerificationError: If a printed number is not that of its figure.
     """
     variables = page_variables(view, sections, medium=medium, charts=charts, density=density, data=data)
+    return made_page(variables, view, look)
+
+
+def made_page(variables: dict[str, Any], view: ReportView | DocumentView, look: Look | None) -> str:
+    """Return the page that templates make, ours or a user's, after the self-check.
+
+    Args:
+        variables: What every template of the page takes.
+        view: What it prints.
+        look: A user's own templates, colours, fonts and logo.
+
+    Raises:
+        ConfigError: If a template of the user's cannot be rendered.
+        VerificationError: If a printed number is not that of its figure.
+    """
     if look is not None:
         variables |= {"own_styles": need("markupsafe").Markup(look.css), "logo": look.logo}
         if look.templates:
             return composed(look, variables, view)
     page: str = template_environment().get_template("report.html.j2").render(**variables)
-    check_page(page, view)
+    check_view(page, view)
     return page
 
 
@@ -106,6 +121,7 @@ def page_variables(
         "density": density,
         "charts": {name: _trusted(drawing, markup) for name, drawing in charts.items()},
         "styles": markup(shipped_styles(medium)),
+        "kind_styles": "",
         "own_styles": "",
         "logo": None,
         "script": markup(script),

@@ -16,6 +16,7 @@ from carbonlens.reporting.document import (
     Heading,
     Paragraph,
     Picture,
+    PowerSeries,
     TableBlock,
     Tiles,
 )
@@ -43,7 +44,8 @@ def render_markdown(document: Document) -> str:
     lines: list[str] = []
     for section in document.sections:
         for block in section.blocks:
-            lines += [*_block(block), ""]
+            said = _block(block)
+            lines += [*said, ""] if said else []
     if document.example:
         lines += ["*Example assumptions: some factors or prices are stated for illustration.*", ""]
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -86,6 +88,8 @@ def _block(block: Block) -> list[str]:
         return list(_tiles(block))
     if isinstance(block, Picture):
         return [f"*{_said(block.title)}* {escaped(block.alt)}"]
+    if isinstance(block, PowerSeries):
+        return []  # a curve is no text: its finding and its table are
     return list(_table(block))
 
 

@@ -11,9 +11,11 @@ from pathlib import PurePosixPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from carbonlens.domain.counting import counted
 from carbonlens.errors import CarbonlensError, ConfigError, VerificationError
-from carbonlens.render.check import check_page
+from carbonlens.render.check import check_view
 from carbonlens.render.environment import ENVIRONMENT, need, own_loader, template_environment
 from carbonlens.render.look import Look
 from carbonlens.render.own_page import own_css, page_faults
@@ -21,6 +23,8 @@ from carbonlens.render.own_styles import style_faults
 from carbonlens.render.page_text import page_text
 from carbonlens.render.versions import texts_of
 from carbonlens.reporting.content import Aspect, ReportView
+from carbonlens.reporting.document import Document, Tiles
+from carbonlens.reporting.document_view import DocumentView
 from carbonlens.reporting.view import figure_ids
 
 if TYPE_CHECKING:
@@ -34,6 +38,7 @@ PAGES: Final = (
     "business_case/page.html.j2",
     "business_case/investment.html.j2",
     "engineering/page.html.j2",
+    "sustainability/page.html.j2",
 )
 """Shipped templates with blocks."""
 
@@ -41,9 +46,12 @@ CPU_S: Final = 10.0
 MOST_CHARACTERS: Final = 64 * 1024 * 1024
 _MOST_BITS: Final = 4096
 
-_REQUIRED: Final[dict[str, tuple[str, str, Callable[[ReportView], object]]]] = {
+_View = ReportView | DocumentView
+
+_REQUIRED: Final[dict[str, tuple[str, str, Callable[[Any], object]]]] = {
     "business-case": (PAGES[1], "tiles", lambda view: view.business_case.tiles),
     "engineering": (PAGES[3], "effects", lambda view: view.engineering.effects),
+    "sustainability": (PAGES[4], "statement", lambda view: _tiles(view.document)),
 }
 """What no page of a section may leave out: template, block, and what it prints."""
 
@@ -51,11 +59,16 @@ _PRINT: Final = "print numbers with say() or figure(); codes such as P95 in <spa
 _BESIDE: Final = "words, tables and {{ asset('NAME') }}; rules go into block own_style of report.html.j2"
 
 
+def _tiles(document: Document) -> tuple[Tiles, ...]:
+    """Return the headline figures of a document."""
+    return tuple(b for s in document.sections for b in s.blocks if isinstance(b, Tiles))
+
+
 class _TooMuchError(Exception):
     """A template ran too long or wrote too much."""
 
 
-def composed(look: Look, variables: Mapping[str, Any], view: ReportView) -> str:
+def composed(look: Look, variables: Mapping[str, Any], view: _View) -> str:
     """Return the page that a user's templates make, after the self-check.
 
     Args:
@@ -73,12 +86,21 @@ def composed(look: Look, variables: Mapping[str, Any], view: ReportView) -> str:
     environment.globals.update(figure=_figure_of(view), asset=_asset_of(look))
     page = _rendered(environment, look, variables)
     try:
-        check_page(page, view)
+        check_view(page, _as_shown(page, view, variables))
     except VerificationError as error:
         raise _relocated(look, error) from error
     _check_required(look, page, variables["sections"], view)
     _check_own(look, page, variables, view)
     return page
+
+
+def _as_shown(page: str, view: _View, variables: Mapping[str, Any]) -> _View:
+    """Return the view with those charts of a document that the user's blocks have left on the page."""
+    if isinstance(view, ReportView):
+        return view
+    drawn = {name: str((chart or {}).get("wide")) for name, chart in variables["charts"].items()}
+    shown = {name: plot for name, plot in view.plots.items() if drawn[name] in page}
+    return msgspec.structs.replace(view, plots=shown)
 
 
 def sandbox(look: Look) -> SandboxedEnvironment:
@@ -256,7 +278,7 @@ def _check_size(operator: str, left: object, right: object) -> None:
         raise _TooMuchError("computes with a number of more digits than any page needs")
 
 
-def _figure_of(view: ReportView) -> Callable[..., str]:
+def _figure_of(view: _View) -> Callable[..., str]:
     markup = need("markupsafe").Markup
 
     def figure(figure_id: str, aspect: Aspect = "text") -> str:
@@ -283,7 +305,7 @@ def _asset_of(look: Look) -> Callable[[str], str]:
     return asset
 
 
-def _check_required(look: Look, page: str, sections: tuple[str, ...], view: ReportView) -> None:
+def _check_required(look: Look, page: str, sections: tuple[str, ...], view: _View) -> None:
     printed = page_text(page).figure_ids
     for section in sections:
         template, block, part = _REQUIRED.get(section, ("", "", lambda _: ()))
@@ -296,7 +318,7 @@ def _check_required(look: Look, page: str, sections: tuple[str, ...], view: Repo
             )  # fmt: skip
 
 
-def _check_own(look: Look, page: str, variables: Mapping[str, Any], view: ReportView) -> None:
+def _check_own(look: Look, page: str, variables: Mapping[str, Any], view: _View) -> None:
     """Refuse what a page may not have beside what our own templates make of the same."""
     ours = template_environment().get_template(PAGES[0]).render(**variables)
     pictures = {*look.assets.values(), *(() if look.logo is None else (look.logo.uri,))}
@@ -306,7 +328,7 @@ def _check_own(look: Look, page: str, variables: Mapping[str, Any], view: Report
         for drawn in (chart or {}).values()
         if drawn is not None
     }
-    rules = own_css(page, str(variables["styles"]), look.css)
+    rules = own_css(page, *(str(variables[name]) for name in ("styles", "kind_styles")), look.css)
     faults = [
         *page_faults(page, ours, drawings=drawings, pictures=pictures, texts=frozenset(texts_of(view))),
         *style_faults(rules, pictures),

@@ -23,6 +23,7 @@ from carbonlens.reporting.document import (
     Heading,
     Paragraph,
     Picture,
+    PowerSeries,
     TableBlock,
     Tiles,
 )
@@ -78,6 +79,10 @@ def render_xlsx(
             sheets.add(
                 block.name, plain_text(block.table.caption), list(_columns(block.table, figures)), note
             )
+        for series in section.blocks:
+            if isinstance(series, PowerSeries):
+                caption = "Power over time of the runs that are drawn; an empty cell was not measured"
+                sheets.add(series.name, caption, list(_power(series)), "")
     sheets.add("Figures", "Every printed number by its id, in base units", list(_index(figures)), "")
     book.close()
     return made.getvalue()
@@ -182,6 +187,19 @@ def _columns(table: Table, figures: Mapping[str, PrintedFigure]) -> Iterator[_Co
         else:
             head = f"{name} ({column.unit})" if column.unit else name
             yield _Column(head=head, cells=tuple("\n".join(map(plain_text, cell)) for cell in cells))
+
+
+def _power(series: PowerSeries) -> Iterator[_Column]:
+    """Yield a row a stretch of each run: when it begins, and its mean, least and most power."""
+    rows = [
+        (arm.name, *row)
+        for arm in series.arms
+        for row in zip(
+            arm.trace.time_s, arm.trace.power_w, arm.trace.low_w, arm.trace.high_w, strict=True
+        )
+    ]  # fmt: skip
+    for place, head in enumerate(("Step", "time_s", "power_w", "low_w", "high_w")):
+        yield _Column(head=head, cells=tuple(row[place] for row in rows))
 
 
 def _typed(name: str, cells: list[tuple[Phrase, ...]], estimates: list[Estimate | None]) -> Iterator[_Column]:

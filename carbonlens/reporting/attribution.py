@@ -116,8 +116,10 @@ def _rounded(
     known = [p.value * scale.factor for p in parts if p.value is not None]
     if whole.value is None or whole.state != "known" or len(known) < len(parts):
         return [None] * len(parts)
-    places = show.places(whole.scale(facts.basis.multiplier, whole.unit), scale)
-    return [(value, places) for value in fmt.apportion(known, places)]
+    scaled = whole.scale(facts.basis.multiplier, whole.unit)
+    places = show.places(scaled, scale)
+    total = None if scaled.value is None else round(scaled.value * scale.factor, places)
+    return [(value, places) for value in fmt.apportion(known, places, total=total)]
 
 
 def _part(facts: Facts, step: StepResult, field: str) -> Estimate:

@@ -245,7 +245,8 @@ def _panel(panel: Panel, width: int) -> Spec:
     bounded = [r for r in rows if r["low"] is not None and r["high"] is not None]
     text: Spec = {"type": "text"}
     longest = max((len(m.text) for m in panel.marks), default=1)
-    size = min(10.0, max(7.0, width / max(len(keys), 1) / (0.6 * longest)))
+    # Bold letters are two thirds as wide as high, and neighbours must not touch.
+    size = min(10.0, max(6.5, width / max(len(keys), 1) / (0.68 * longest)))
     layers: list[Spec] = [
         {"data": {"values": rows}, **tipped({"type": "bar"}, {"x": x, "y": y, "color": colour})},
         {

@@ -16,6 +16,7 @@ from carbonlens.domain.business_result import (
     ScenarioResult,
     TornadoBar,
 )
+from carbonlens.domain.counting import with_article
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.figure import Figure
 from carbonlens.reporting.business_words import bar_ends, share_above_zero
@@ -137,8 +138,12 @@ def _streams(result: BusinessResult) -> Iterator[Figure]:
         inputs += [f"assumption.{p}" for p in prices]
         if one.what == "customers":
             inputs.append(f"{AT}.embedded.saved_per_device")
-        label = f"{one.name}: {one.what} that a {result.unit} saves"
+        label = f"{one.name}: {one.what} that {with_article(result.unit)} saves"
         yield _figure(f"saving.{number}.unit_cost", one.unit_cost, label, formula, tuple(inputs))
+        million = one.unit_cost.scale(1e6, one.unit_cost.unit)
+        of_one = (figure_id(f"saving.{number}.unit_cost"),)
+        words = f"{label}, a million of them"
+        yield _figure(f"saving.{number}.per_million", million, words, "unit cost * 1e6", of_one)
 
 
 def _one_offs(result: BusinessResult) -> Iterator[Figure]:

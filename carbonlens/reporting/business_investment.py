@@ -254,17 +254,7 @@ class _Writer:
         )
         rows = []
         for number, one in enumerate(self._result.streams, 1):
-            cost = one.unit_cost.scale(1e6, one.unit_cost.unit)
-            name = f"{figure_id(f'saving.{number}')}.per_million"
-            figure = self._figures[figure_id(f"saving.{number}.unit_cost")]
-            entry = self._book.enter(
-                name,
-                f"{figure.label}, a million of them",
-                cost,
-                fmt.money(cost),
-                formula="unit cost * 1e6",
-                inputs=(figure.figure_id,),
-            )
+            entry = self._enter(figure_id(f"saving.{number}.per_million"))
             when = phrase("none within the horizon")
             if one.cash_from == 1:
                 when = phrase("all")

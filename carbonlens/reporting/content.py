@@ -9,12 +9,15 @@ which the renderer checks on the finished page.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.units import Verdict
+
+if TYPE_CHECKING:
+    from carbonlens.reporting.power_content import PowerTraces
 
 Aspect = Literal["text", "number", "interval", "index"]
 """Printed forms of a figure; ``index`` is the line in the annex, with the id."""
@@ -39,6 +42,18 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     quoted: bool = False
     label: bool = False
 
+    @property
+    def is_long(self) -> bool:
+        """Whether it has a word that a narrow column must be free to break wherever it likes.
+
+        To look for the narrowest form of a text that may break anywhere, a layout engine sets each of its
+        letters by itself: sentences in tables would take most of the time of a report.
+        """
+        return len(self.text) > _LONG_WORD and any(len(word) > _LONG_WORD for word in self.text.split())
+
+
+_LONG_WORD: Final = 24
+"""Letters of the longest word that a column is made wide enough for."""
 
 Phrase = tuple[Part, ...]
 
@@ -376,6 +391,7 @@ class Engineering(msgspec.Struct, frozen=True, kw_only=True):
     environment: tuple[tuple[Phrase, Phrase], ...]
     pareto: tuple[Pareto, ...] = ()
     latencies: Latencies | None = None
+    power: PowerTraces | None = None
     left_out: tuple[Phrase, ...] = ()
 
 

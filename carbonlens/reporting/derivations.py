@@ -117,6 +117,8 @@ class _Rules:
         if head == "waterfall":
             steps = [i for i in self._figures if i.endswith(".change_vs_baseline")]
             return "sum of the steps", tuple(steps)
+        if head == "power":
+            return self._of_power(rest)
         if head in ("orders", "conditions"):
             return "over the runs of all arms", self._runs(*self._arms)
         return "of the study's runs", (self._study, *self._runs(*self._arms))
@@ -280,6 +282,18 @@ class _Rules:
 
     def _held(self, *ids: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(i for i in ids if i in self._figures))
+
+    def _of_power(self, rest: str) -> tuple[str, tuple[str, ...]]:
+        slug, name = rest.partition(".")[0], rest.rpartition(".")[2]
+        step = self._names.get(slug, slug)
+        ids = tuple(f"run:{p.run_id}" for p in self._comparison.power if p.step == step)
+        words = {
+            "mean": "joules / seconds of the run whose trace is drawn",
+            "peak": "highest reading of the run whose trace is drawn",
+            "duration": "seconds of the run whose trace is drawn",
+            "idle": "joules / seconds of the runs without work",
+        }
+        return words.get(name, words["mean"]), ids or (self._study,)
 
     def _runs(self, *steps: str) -> tuple[str, ...]:
         ids = [f"run:{r}" for s in dict.fromkeys(steps) for r in self._arms.get(s, ArmRuns()).measured]

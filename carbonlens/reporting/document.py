@@ -21,6 +21,7 @@ from carbonlens.reporting.content import (
     Tile,
     phrase,
 )
+from carbonlens.reporting.power_content import PowerArm
 
 
 class Heading(msgspec.Struct, frozen=True, kw_only=True, tag="heading"):
@@ -64,7 +65,14 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True, tag="picture"):
     alt: str
 
 
-Block: TypeAlias = Heading | Paragraph | Bullets | Tiles | TableBlock | Picture
+class PowerSeries(msgspec.Struct, frozen=True, kw_only=True, tag="power"):
+    """What the chart of power over time draws, for formats that hold data."""
+
+    name: str
+    arms: tuple[PowerArm, ...]
+
+
+Block: TypeAlias = Heading | Paragraph | Bullets | Tiles | TableBlock | Picture | PowerSeries
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,6 +167,10 @@ def _engineering(page: Engineering, *, with_assumptions: bool) -> Iterator[Block
     for kind, chart in (*charts, *((p.name, p) for p in page.pareto)):
         if chart is not None:
             yield Picture(name=kind, title=chart.title, alt=chart.alt)
+    if page.power is not None:
+        yield Picture(name="power", title=page.power.title, alt=page.power.alt)
+        yield TableBlock(name="Power", table=page.power.table)
+        yield PowerSeries(name="Power over time", arms=page.power.arms)
     for words in page.left_out:
         yield Paragraph(text=words)
     yield TableBlock(name="Effort", table=page.effort)

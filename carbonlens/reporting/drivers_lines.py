@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import msgspec
 
 from carbonlens.accounting.conversions import kwh_to_j
 from carbonlens.compare.drivers_figures import words
-from carbonlens.domain.drivers import Bridge
+from carbonlens.domain.drivers import Bridge, Effect
 from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting.format import Printed, Quantity, Scale
@@ -16,6 +17,8 @@ from carbonlens.reporting.format import Printed, Quantity, Scale
 _NOTHING: Final = 1e-12
 """Share of the larger total below which an effect is rounding, and none."""
 _NONE: Final = "0"
+_MOST_DIGITS: Final = 15
+"""What a double holds."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,28 +62,41 @@ def scale_of(made: Bridge) -> Scale:
     )
 
 
+class _Numbers(msgspec.Struct, frozen=True, kw_only=True):
+    """What is printed of a bridge, in its unit: the totals, and parts that sum to their difference."""
+
+    places: int
+    before: float
+    after: float
+    effects: tuple[float, ...]
+    remainder: float | None
+
+    @property
+    def change(self) -> float:
+        """Difference of both totals as they are printed."""
+        return round(self.after - self.before, max(self.places, 0))
+
+
 def rows(made: Bridge, names: tuple[str, str], at: str) -> tuple[Row, ...]:
     """Return the rows of a bridge: the first total, each effect, the remainder, the last total.
 
-    Rounded by largest remainder, so that the first total and the effects sum to the last as printed.
+    Both totals are rounded by themselves; the effects by largest remainder, so that they sum to the
+    change from one to the other as it is printed here and by ``change_text``.
 
     Args:
         made: The bridge.
         names: Of the earlier and the later period.
         at: Prefix of its figures.
     """
-    quantity, scale = quantity_of(made), scale_of(made)
-    largest = max(abs(made.before.value or 0.0), abs(made.after.value or 0.0))
-    effects = [e for e in made.effects if abs(e.change.value or 0.0) > _NOTHING * largest]
-    values = [shown(e).value or 0.0 for e in (made.before, *(e.change for e in effects))]
-    places = _places(made, quantity, scale)
-    rounded = fmt.apportion([v * scale.factor for v in values], places)
-    total = round(sum(rounded), max(places, 0))
-    first = quantity(shown(made.before), scale, at=(rounded[0], places))
+    quantity, scale, numbers = quantity_of(made), scale_of(made), _numbers(made)
+    first, last = (
+        quantity(shown(whole), scale, at=(number, numbers.places))
+        for whole, number in ((made.before, numbers.before), (made.after, numbers.after))
+    )
     found = [_end(names[0], f"{at}.before", first, made.before)]
     level = made.before.value or 0.0
-    for effect, value in zip(effects, rounded[1:], strict=True):
-        printed = quantity(shown(effect.change), scale, plus=True, at=(value, places))
+    for effect, value in zip(_effects(made), numbers.effects, strict=True):
+        printed = quantity(shown(effect.change), scale, plus=True, at=(value, numbers.places))
         rise = effect.change.value or 0.0
         found.append(
             Row(
@@ -94,28 +110,81 @@ def rows(made: Bridge, names: tuple[str, str], at: str) -> tuple[Row, ...]:
             )
         )
         level += rise
-    rest = _NONE if abs(made.remainder) <= _NOTHING * largest else f"{made.remainder:.1e} {made.unit}"
+    rest = _remainder(made, quantity, scale, numbers)
     found.append(Row(kind="remainder", name="remainder (rounding)", figure_id=f"{at}.remainder", number=rest))
-    last = quantity(shown(made.after), scale, at=(total, places))
     return (*found, _end(names[1], f"{at}.after", last, made.after))
 
 
 def change_text(made: Bridge) -> str:
-    """Return the whole change with its interval and its share of the earlier total."""
-    printed = quantity_of(made)(shown(made.change), scale_of(made), plus=True)
+    """Return the whole change with its interval and its share of the earlier total.
+
+    The number is the difference of both totals as ``rows`` prints them.
+    """
+    numbers = _numbers(made)
+    known = made.change.value is not None
+    printed = quantity_of(made)(
+        shown(made.change), scale_of(made), plus=True, at=(numbers.change, numbers.places) if known else None
+    )
     share = ""
     if made.before.value and made.change.value is not None and made.before.value > 0:
-        part = Estimate(value=made.change.value / made.before.value, unit="1", signed=True)
+        ends = [
+            None if end is None else end / made.before.value for end in (made.change.low, made.change.high)
+        ]
+        part = Estimate(
+            value=made.change.value / made.before.value, unit="1", signed=True, bounds=(ends[0], ends[1])
+        )
         share = f", {fmt.percent(part, plus=True).text}"
     return f"{printed.text}{' ' + printed.interval if printed.interval else ''}{share}"
 
 
-def _places(made: Bridge, quantity: Quantity, scale: Scale) -> int:
-    """Return the decimals of all rows: as the change's interval and the largest effect need."""
-    return max(
-        quantity.places(shown(made.change), scale),
-        max((quantity.places(shown(e.change), scale) for e in made.effects[:1]), default=0),
+def _largest(made: Bridge) -> float:
+    return max(abs(made.before.value or 0.0), abs(made.after.value or 0.0))
+
+
+def _effects(made: Bridge) -> list[Effect]:
+    """Return the effects that are more than rounding."""
+    least = _NOTHING * _largest(made)
+    return [e for e in made.effects if abs(e.change.value or 0.0) > least]
+
+
+def _numbers(made: Bridge) -> _Numbers:
+    scale = scale_of(made)
+    places = _places(made, quantity_of(made), scale)
+
+    def of(estimate: Estimate) -> float:
+        return (shown(estimate).value or 0.0) * scale.factor
+
+    before, after = (round(of(e), places) for e in (made.before, made.after))
+    parts = [of(e.change) for e in _effects(made)]
+    remainder = of(Estimate(value=made.remainder, unit=made.unit, signed=True))
+    is_printed = abs(remainder) > 0.5 * 10.0**-places
+    rounded = fmt.apportion([*parts, *([remainder] if is_printed else [])], places, total=after - before)
+    return _Numbers(
+        places=places,
+        before=before,
+        after=after,
+        effects=rounded[: len(parts)],
+        remainder=rounded[-1] if is_printed else None,
     )
+
+
+def _remainder(made: Bridge, quantity: Quantity, scale: Scale, numbers: _Numbers) -> str:
+    """Return the remainder: a part of the column where it counts there, and else its size."""
+    if numbers.remainder is not None:
+        rest = shown(Estimate(value=made.remainder, unit=made.unit, signed=True))
+        return quantity(rest, scale, plus=True, at=(numbers.remainder, numbers.places)).text
+    return _NONE if abs(made.remainder) <= _NOTHING * _largest(made) else f"{made.remainder:.1e} {made.unit}"
+
+
+def _places(made: Bridge, quantity: Quantity, scale: Scale) -> int:
+    """Return the decimals of all rows: as the change's interval and the largest effect need.
+
+    No more than the larger total has digits: an interval of next to nothing asks for hundreds.
+    """
+    largest = sorted(made.effects, key=lambda e: -abs(e.change.value or 0.0))[:1]
+    wanted = max(quantity.places(shown(e), scale) for e in (made.change, *(e.change for e in largest)))
+    size = _largest(made) * (shown(Estimate(value=1.0, unit=made.unit)).value or 1.0) * scale.factor
+    return min(wanted, _MOST_DIGITS - 1 - (math.floor(math.log10(size)) if size else 0))
 
 
 def _end(name: str, figure_id: str, printed: Printed, estimate: Estimate) -> Row:

@@ -1,4 +1,4 @@
-"""A register of initiatives as JSON, and as lines that a report prints: claimed beside verified."""
+"""A register of initiatives as JSON, and as lines that a report prints: claimed beside measured."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.message import evidence, headline
 from carbonlens.reporting.names import clip, in_words, join_words
 from carbonlens.reporting.plots import drift, forest
+from carbonlens.reporting.power_traces import power_traces, without_trace
 from carbonlens.reporting.step_tables import effect_table, head, measured_table, used_table
 from carbonlens.reporting.trade_offs import latencies, paretos
 
@@ -65,7 +66,8 @@ def build_engineering(facts: Facts) -> Engineering:
         drift=rounds,
         pareto=fronts,
         latencies=spreads,
-        left_out=_left_out(interval_plot, rounds, fronts, spreads),
+        power=power_traces(facts),
+        left_out=_left_out(facts, interval_plot, rounds, fronts, spreads),
         effort=_effort_table(facts),
         break_even=_break_even_table(facts),
         failures=_failures(facts),
@@ -79,7 +81,11 @@ def build_engineering(facts: Facts) -> Engineering:
 
 
 def _left_out(
-    interval_plot: Forest | None, rounds: Drift | None, fronts: tuple[Pareto, ...], spreads: Latencies | None
+    facts: Facts,
+    interval_plot: Forest | None,
+    rounds: Drift | None,
+    fronts: tuple[Pareto, ...],
+    spreads: Latencies | None,
 ) -> tuple[Phrase, ...]:
     """Say which charts are not there, and what they would need."""
     needs = (
@@ -88,7 +94,8 @@ def _left_out(
         (fronts, "No Pareto chart: that takes two steps with energy and latency or quality for each."),
         (spreads, "No latency distribution: the runs keep no latencies of single calls."),
     )
-    return tuple(phrase(words) for chart, words in needs if not chart)
+    said = [phrase(words) for chart, words in needs if not chart]
+    return tuple(p for p in (*said, without_trace(facts)) if p)
 
 
 def _lead(facts: Facts) -> Phrase:

@@ -9,6 +9,7 @@ digits are grouped by a narrow space, an unknown value prints as ``unknown``.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -148,6 +149,11 @@ def _exponent(x: float) -> int:
     return int(f"{x:.6e}".rpartition("e")[2]) if x and math.isfinite(x) else 0
 
 
+def _mantissa(x: float) -> float:
+    """Return a finite number without its power of ten; of the smallest doubles too, where 10**-n is 0."""
+    return float(f"{x:.6e}".partition("e")[0])
+
+
 def decimal_places(value: float, low: float | None, high: float | None) -> int:
     """Return the decimals to print, negative for rounding before the point.
 
@@ -165,7 +171,7 @@ def decimal_places(value: float, low: float | None, high: float | None) -> int:
         # One digit more, lest a narrow interval prints as twice the value.
         most += 1
     # One doubtful digit; two where its leading digit is small.
-    place = -_exponent(half) + (1 if half / 10 ** _exponent(half) < 2 or abs(value) < half else 0)
+    place = -_exponent(half) + (1 if _mantissa(half) < 2 or abs(value) < half else 0)
     return min(max(place, least), most)
 
 
@@ -260,13 +266,13 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
         """
         if estimate.state == "not_applicable":
             return Printed(text=NOT_APPLICABLE, number=NOT_APPLICABLE)
-        if estimate.value is None or estimate.state == "unknown" or not math.isfinite(estimate.value):
-            return Printed(text=UNKNOWN, number=UNKNOWN)
         unit = scale or self.choose(estimate)
-        value = estimate.value * unit.factor
+        value = math.nan if estimate.value is None else estimate.value * unit.factor
+        if estimate.state == "unknown" or not math.isfinite(value):
+            return Printed(text=UNKNOWN, number=UNKNOWN)
         low, high = (None if end is None else end * unit.factor for end in (estimate.low, estimate.high))
         shown, decimals = at or (value, self.rule(value, low, high))
-        number = ("+" if plus and value > 0 else "") + fixed(shown, decimals)
+        number = ("+" if plus and value > 0 and shown > 0 else "") + fixed(shown, decimals)
         text = self.pattern.format(number=number, unit=unit.unit, suffix=unit.suffix)
         interval = "" if low is not None and low == high else _interval(low, high, decimals, no_bound)
         text = text.strip()
@@ -283,31 +289,37 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
         return self.rule(estimate.value * scale.factor, low, high)
 
 
-_MOST_GRAINS: Final = 2.0**53
+_MOST_GRAINS: Final = 2**53
 
 
 def apportion(parts: Sequence[float], places: int, total: float | None = None) -> tuple[float, ...]:
     """Return the parts rounded so that they add up to their rounded sum.
 
     Largest remainder: every part is rounded down, and the units that are left
-    go to the parts that lost most.
+    go to the parts that lost most. Counted in fractions, since neither the smallest nor the
+    largest doubles survive a division by the grain.
 
     Args:
-        parts: Parts in the printed unit.
+        parts: Parts in the printed unit, finite.
         places: Decimals; negative for rounding before the point.
         total: What they add up to instead: their sum as it is printed elsewhere.
     """
+    from fractions import Fraction  # loaded here: a plain run prints its energy, and apportions nothing
+
     if not parts:
         return ()
-    grain = 10.0**-places
-    if max(map(abs, parts)) >= _MOST_GRAINS * grain:
+    grain = Fraction(10) ** -places
+    grains = [Fraction(part) / grain for part in parts]
+    if max(map(abs, grains)) >= _MOST_GRAINS:
         return tuple(parts)  # no double has as many digits: there is nothing to round
-    floors = [math.floor(p / grain) for p in parts]
-    whole = math.fsum(parts) if total is None else total
-    each, missing = divmod(round(whole / grain) - sum(floors), len(parts))
-    order = sorted(range(len(parts)), key=lambda i: (floors[i] - parts[i] / grain, i))
+    floors = [math.floor(g) for g in grains]
+    whole = sum(grains) if total is None else Fraction(total) / grain
+    each, missing = divmod(round(whole) - sum(floors), len(parts))
+    order = sorted(range(len(parts)), key=lambda i: (floors[i] - grains[i], i))
     raised = set(order[:missing])
-    return tuple(round((f + each + (i in raised)) * grain, max(places, 0)) for i, f in enumerate(floors))
+    most = Fraction(sys.float_info.max)
+    made = [(f + each + (i in raised)) * grain for i, f in enumerate(floors)]
+    return tuple(float(max(-most, min(most, x))) for x in made)
 
 
 def _cent_places(value: float, low: float | None, high: float | None) -> int:

@@ -22,10 +22,12 @@ from carbonlens.reporting.document import (
     Heading,
     Paragraph,
     Picture,
+    PowerSeries,
     TableBlock,
     Tiles,
     document,
 )
+from carbonlens.reporting.power_content import PowerArm
 
 SCHEMA: Final = "carbonlens/report-document/1"
 
@@ -101,7 +103,25 @@ def _block(block: Block) -> dict[str, Any]:
         return {"kind": "tiles", "tiles": [_tile(t) for t in block.tiles]}
     if isinstance(block, Picture):
         return {"kind": "picture", "name": block.name, "title": plain_text(block.title), "alt": block.alt}
+    if isinstance(block, PowerSeries):
+        return {"kind": "power", "name": block.name, "arms": [_power(arm) for arm in block.arms]}
     return _table(block)
+
+
+def _power(arm: PowerArm) -> dict[str, Any]:
+    """Return the thinned power of one run; ``None`` is a stretch that nothing is known of."""
+    trace = arm.trace
+    return {
+        "step": arm.step,
+        "run_id": arm.run_id,
+        "duration_s": arm.duration_s,
+        "bin_s": trace.bin_s,
+        "time_s": list(trace.time_s),
+        "power_w": list(trace.power_w),
+        "low_w": list(trace.low_w),
+        "high_w": list(trace.high_w),
+        "phases": [{"name": s.name, "start_s": s.start_s, "end_s": s.end_s} for s in trace.spans],
+    }
 
 
 def _tile(tile: Tile) -> dict[str, Any]:

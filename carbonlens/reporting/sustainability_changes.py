@@ -265,12 +265,13 @@ def _bridge_table(drivers: Drivers, rows: Mapping[str, Sequence[_Line]]) -> Tabl
 
 def _head(bridge: Bridge) -> str:
     words = {"carbon-location": "Location-based", "carbon-market": "Market-based"}
-    return words.get(bridge.measure, bridge.measure.capitalize())
+    said = words.get(bridge.measure, bridge.measure.capitalize())
+    return f"{said}, {bridge.unit}" if bridge.measure == "cost" else said
 
 
 def register_blocks(desk: Desk) -> Iterator[Block]:
     """Yield the initiatives: what is claimed beside what was found."""
-    yield heading("Initiatives: claimed and verified")
+    yield heading("Initiatives: claimed and measured")
     register = desk.given.register
     if register is None:
         yield Paragraph(text=phrase("No register: ", quoted(clip(desk.given.no_register, 200)), "."))
@@ -311,5 +312,5 @@ def _initiative(line: RegisterLine, claimed: Entry | None, found: Entry | None) 
             cell(found),
             (verdict,),
         ),
-        mark="" if line.verdict == "verified" else "open",
+        mark="" if line.verdict == "confirmed" else "open",
     )

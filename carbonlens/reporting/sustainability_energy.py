@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from carbonlens.accounting.largest_groups import largest_groups
 from carbonlens.accounting.statement import Statement
 from carbonlens.accounting.statement_lines import Line
@@ -26,11 +28,14 @@ MOST_GROUPS: Final = 12
 _AMOUNTS: Final = ("facility_kwh", "location_kg", "market_kg")
 _HEADS: Final = ("Energy of the facility", "Location-based", "Market-based")
 _KINDS: Final = {
+    "metered": ", metered",
     "recorded": "",
     "at_least": ", lower bound",
-    "metered": ", metered",
     "unattributed": ", of it no run explains",
 }
+"""What a line of a site is, in the order of the table: a meter stands before what is a part of it."""
+
+_OF_IT: Final = ", of it recorded by runs"
 _GRADES: Final = {
     "A": "external meter",
     "B": "energy counter of the device",
@@ -52,7 +57,13 @@ def energy_blocks(desk: Desk) -> Iterator[Block]:
 
 
 def _sites(desk: Desk, statement: Statement, columns: Columns) -> TableBlock:
-    rows = [_row(desk, statement, columns, x, _site(x)) for x in statement.lines]
+    kinds, metered = tuple(_KINDS), {x.site_id for x in statement.lines if x.kind == "metered"}
+    lines = sorted(statement.lines, key=lambda x: (x.site_id, kinds.index(x.kind)))
+    rows = []
+    for line in lines:
+        is_part = line.site_id in metered and line.kind != "metered"
+        row = _row(desk, statement, columns, line, _site(line, is_part=is_part))
+        rows.append(msgspec.structs.replace(row, mark="muted") if is_part else row)
     rows.append(_row(desk, statement, columns, statement.total, phrase("Total"), is_total=True))
     if statement.at_least is not None:
         rows.append(
@@ -64,12 +75,18 @@ def _sites(desk: Desk, statement: Statement, columns: Columns) -> TableBlock:
         "Site",
         [*_HEADS, "Runs"],
         rows,
-        phrase("Rounded so that the lines of each column add up to its total."),
+        phrase(
+            "Rounded so that the lines of each column add up to its total",
+            "; lines “of it” are parts of the metered line above them, and not added again."
+            if metered
+            else ".",
+        ),
     )
 
 
-def _site(line: Line) -> Phrase:
-    return phrase(quoted(clip(line.site_id, 40)), _KINDS[line.kind])
+def _site(line: Line, *, is_part: bool) -> Phrase:
+    of_it = _OF_IT if is_part and line.kind in ("recorded", "at_least") else ""
+    return phrase(quoted(clip(line.site_id, 40)), of_it + _KINDS[line.kind])
 
 
 def _row(

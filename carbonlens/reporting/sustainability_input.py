@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.accounting.base_year import Recalculation
 from carbonlens.accounting.periods_compared import Compared
 from carbonlens.accounting.restatement import PriorPeriod, Restated
 from carbonlens.accounting.statement import Statement
@@ -73,6 +74,7 @@ class Restating(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         old, new: What its figures were made with, in words.
         made_on: UTC date.
+        base_year: What it does to the base year by method, where its period is it.
     """
 
     period: str
@@ -82,6 +84,7 @@ class Restating(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     why: str
     rows: tuple[Restated, ...]
+    base_year: Mapping[str, Recalculation] = {}
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):

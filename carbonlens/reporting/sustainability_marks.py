@@ -62,7 +62,8 @@ def bars(
 def panel(name: str, entries: Sequence[tuple[str, Kind, Entry]]) -> Panel | None:
     """Return a small chart over periods; ``None`` where fewer than two can be drawn."""
     marks, unit = marks_of(entries)
-    return Panel(name=f"{name}, {unit}" if unit else name, marks=marks) if len(marks) > 1 else None
+    is_said = not unit or name.endswith(f", {unit}")
+    return Panel(name=name if is_said else f"{name}, {unit}", marks=marks) if len(marks) > 1 else None
 
 
 def trend(name: str, title: Phrase, panels: Iterable[Panel | None]) -> Trend | None:

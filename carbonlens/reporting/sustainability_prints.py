@@ -108,10 +108,11 @@ class Prints:
         figure = Figure(figure_id=figure_id, estimate=made, label=words, formula="counted")
         return self.entered(figure, fmt.count(made))
 
-    def share(self, figure_id: str, words: str, value: float) -> Entry:
-        """Return the entry of a share without uncertainty."""
+    def share(self, figure_id: str, words: str, value: float, *, plus: bool = False) -> Entry:
+        """Return the entry of a share without uncertainty; of a change with its sign."""
         made = exact(value)
-        return self.entered(Figure(figure_id=figure_id, estimate=made, label=words), fmt.percent(made))
+        figure = Figure(figure_id=figure_id, estimate=made, label=words)
+        return self.entered(figure, fmt.percent(made, plus=plus))
 
 
 def cell(entry: Entry | None) -> tuple[Phrase, ...]:

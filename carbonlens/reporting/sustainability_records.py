@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from carbonlens.accounting.base_year import Recalculation
 from carbonlens.accounting.reconciliation import Reconciliation
 from carbonlens.accounting.restatement import Restated
 from carbonlens.domain.counting import counted
@@ -14,10 +15,14 @@ from carbonlens.reporting.content import Phrase, Row, label, phrase, quoted
 from carbonlens.reporting.document import Block, Bullets, Paragraph, TableBlock
 from carbonlens.reporting.names import clip
 from carbonlens.reporting.sustainability_desk import Desk, foreign, heading, table, text_column
+from carbonlens.reporting.sustainability_input import Restating
 from carbonlens.reporting.sustainability_prints import cell, flat
 
 _MOST: Final = 60
 """Rows of a table of records: the largest, the rest counted in its note."""
+
+_STATED: Final = "statement."
+"""How ids of figures begin that a statement prints: others are what they rest on."""
 
 
 def embodied_blocks(desk: Desk) -> Iterator[Block]:
@@ -60,13 +65,15 @@ def _amount(desk: Desk, figure: Figure | None) -> tuple[Phrase, ...]:
     return cell(desk.prints.of(figure))
 
 
-def _left(desk: Desk, name: str, number: int, words: str) -> tuple[Phrase | str, ...]:
+def _left(
+    desk: Desk, name: str, number: int, words: str, where: str = "in the attachments"
+) -> tuple[Phrase | str, ...]:
     """Return what a table leaves out, in words; nothing where it has all."""
     if number <= 0:
         return ()
     entry = desk.prints.count(f"left_out.{name}", f"rows left out of the table: {name}", float(number))
     said = counted(number, words).partition(" ")[2]
-    return (phrase("And ", entry.text, f" more {said}, in the attachments. "),)
+    return (phrase("And ", entry.text, f" more {said}, {where}. "),)
 
 
 def quality_blocks(desk: Desk) -> Iterator[Block]:
@@ -259,27 +266,68 @@ def restatement_blocks(desk: Desk) -> Iterator[Block]:
     if not given.restatements and not given.prior:
         yield Paragraph(
             text=phrase(
-                "None is kept in the ledger for the quarter, and no record came after a close of any period "
-                "that this report shows."
+                "The ledger keeps none of any period that this report shows, and no record came after a "
+                "close of one."
             )
         )
         return
     for number, one in enumerate(given.restatements):
-        rows = [_restated(desk, number, n, row) for n, row in enumerate(_totals_first(one.rows)[:_MOST])]
-        why = phrase(". ", foreign(one.why, 200)) if one.why else ()
-        made = phrase(foreign(one.period, 20), ", made ", label(one.made_on), ": from ")
-        words = phrase(made, foreign(one.old, 60), " to ", foreign(one.new, 60), why)
-        yield Paragraph(text=words)
-        yield table(
-            f"Restated {number + 1}",
-            "Restated figures",
-            "Figure",
-            ["Old", "New", "Change", text_column("Reason")],
-            rows,
-            phrase(*_left(desk, f"restated.{number}", len(one.rows) - len(rows), "figure")),
-        )
+        yield from _restating(desk, number, one)
     if given.prior:
         yield _prior(desk)
+
+
+def _restating(desk: Desk, number: int, one: Restating) -> Iterator[Block]:
+    """Yield one restatement: of what, from what to what, what it does to the base year, each figure."""
+    why = phrase("; reason given: ", foreign(one.why, 200)) if one.why else ()
+    made = phrase(foreign(one.period, 20), ", made ", label(one.made_on), ": from ")
+    # Names of files alone: where they lay is no business of who reads a filed report.
+    old, new = (foreign(_name(words), 60) for words in (one.old, one.new))
+    yield Paragraph(text=phrase(made, old, " to ", new, why, "."))
+    if one.base_year:
+        yield Bullets(items=tuple(_base_year(desk, number, m, r) for m, r in one.base_year.items()))
+    shown = [r for r in _totals_first(one.rows) if r.figure_id.startswith(_STATED)][:_MOST]
+    rows = [_restated(desk, number, n, row) for n, row in enumerate(shown)]
+    yield table(
+        f"Restated {number + 1}",
+        phrase("Restated figures of ", foreign(one.period, 20)),
+        "Figure",
+        ["Old", "New", "Change", text_column("Reason")],
+        rows,
+        phrase(*_left(desk, f"restated.{number}", len(one.rows) - len(rows), "figure", "in the ledger")),
+    )
+
+
+def _name(words: str) -> str:
+    """Return the name of a file without its folders; other words as they are."""
+    return words.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or words
+
+
+def _base_year(desk: Desk, number: int, method: str, held: Recalculation) -> Phrase:
+    """Return what a restatement does to the base year by one method, in words."""
+    at, words = f"restated.{number}.base_year.{method}", f"base year {held.year}, {method}-based"
+    stated = Figure(figure_id=f"{at}.stated", estimate=held.base_kg, label=words)
+    parts: list[str | Phrase] = ["Base year ", phrase(label(str(held.year))), f", {method}-based, stated as "]
+    parts += [phrase(desk.prints.of(stated).full), ": "]
+    if held.change is None:
+        parts += ["by how much it changes is unknown"]
+    else:
+        moved = desk.prints.share(f"{at}.change", f"change of the {words}", held.change, plus=True)
+        parts += ["changes by ", phrase(moved.text)]
+    if held.threshold is None:
+        parts += [", and no threshold is declared"]
+    else:
+        limit = desk.prints.share(f"{at}.threshold", "threshold of recalculation", held.threshold)
+        parts += [", against a threshold of ", phrase(limit.text)]
+    if held.is_needed:
+        again = Figure(
+            figure_id=f"{at}.recalculated",
+            estimate=held.recalculated_kg,
+            label=f"{words}, recalculated",
+            inputs=(stated.figure_id,),
+        )
+        return phrase(*parts, ": recalculated to ", phrase(desk.prints.of(again).full), ".")
+    return phrase(*parts, ": kept as it was stated." if held.is_needed is False else ": open.")
 
 
 def _totals_first(rows: Sequence[Restated]) -> list[Restated]:

@@ -105,13 +105,17 @@ def _drawn(facts: Facts) -> set[str]:
 
 
 def _rounded(facts: Facts, moves: Sequence[_Move]) -> dict[str, tuple[float, int]]:
-    """Return the percentages of the path's steps, rounded so that they add up to the headline."""
+    """Return the percentages of the path's steps, rounded so that they add up to the headline as printed.
+
+    In a lattice the headline is of ratios and the parts are of joules: their sums differ by little.
+    """
     saved = facts.reduction().printed.figure.estimate
     path = [m for m in moves if m.on_path and m.change.value is not None]
     if saved.value is None or len(path) != len(facts.path_steps):
         return {}
     places = fmt.percent.places(saved, _PERCENT)
-    parts = fmt.apportion([100 * (m.change.value or 0.0) for m in path], places)
+    headline = round(100 * saved.value, places)
+    parts = fmt.apportion([100 * (m.change.value or 0.0) for m in path], places, total=-headline)
     return {m.step.step: (value, places) for m, value in zip(path, parts, strict=True)}
 
 

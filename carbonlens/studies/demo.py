@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -220,8 +220,8 @@ def _interrupt_findings(result: LadderResult, pace: Pace) -> tuple[Finding, ...]
 
 
 def _pace(rounds: int | None, *, small: bool) -> Pace:
-    usual = Pace(rounds=5, round_s=0.05, warm_up_s=0.03) if small else Pace()
-    return usual if rounds is None else Pace(rounds, usual.round_s, usual.warm_up_s)
+    usual = Pace(rounds=5, round_s=0.05, warm_up_s=0.03, steady_s=0.4) if small else Pace(steady_s=1.0)
+    return usual if rounds is None else replace(usual, rounds=rounds)
 
 
 def _require_packages() -> None:

@@ -93,11 +93,14 @@ class Pace:
         rounds: Rounds, each with every arm once.
         round_s: CPU seconds of one arm in one round.
         warm_up_s: CPU seconds of calls before the rounds, the first one apart.
+        steady_s: CPU seconds of calls in the one run of each arm whose power over time is kept:
+            a round is too short for a curve. None for 0.
     """
 
     rounds: int = 20
     round_s: float = 0.12
     warm_up_s: float = 0.1
+    steady_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse a pace that can give no verdict.
@@ -197,11 +200,16 @@ class _Ladder:
 
     def _check(self, name: str, run: TrackedRun) -> None:
         ready = self._ready[name]
+        run.enter_phase("warm-up")
         started = time.perf_counter()
         run.add_units(ready.call())
         # The only latency of this run is that of the first call; the warm-up's count nowhere.
         run.record_latencies([(time.perf_counter() - started) * 1e3])
         run.add_units(_calls(ready, self._pace.warm_up_s)[0])
+        if self._pace.steady_s:
+            run.enter_phase("steady")
+            run.add_units(_calls(ready, self._pace.steady_s)[0])
+        run.enter_phase(None if ready.evaluate is None else "evaluation")
         checks = tuple(ready.evaluate()) if ready.evaluate is not None else ()
         for check in checks:
             run.record_quality(check.name, check.value, n=len(check.outcomes), outcomes=check.outcomes)
@@ -244,6 +252,8 @@ class _Ladder:
                 repeat=repeat,
                 ledger=setting.ledger,
                 workload=setting.workload if role != "effort" else None,
+                # The run outside the rounds alone: in one that is compared nothing is read more often.
+                trace=True if role == "evaluation" else None,
             ) as run:
                 work(run)
         except Exception as error:  # noqa: BLE001 - an arm is anybody's code, and the others must go on

@@ -108,6 +108,17 @@ def test_the_base_year_follows_its_declared_threshold(factor, stated, threshold,
     assert "market" not in result.base_year
 
 
+@pytest.mark.parametrize("side", ["old", "new"])
+def test_a_sum_beside_lower_bounds_is_no_base_to_hold_a_change_against(side):
+    bound = figure(f"{PREFIX}.at_least.location_kg", 3000.0, "run:b")
+    old, new = figures(0.4), figures(0.5)
+    (old if side == "old" else new).append(bound)
+    whole = with_base_year(made(old, new), year=2025, old=old, prefix=PREFIX, threshold=0.05)
+    held = whole.base_year["location"]
+    assert (held.is_needed, held.change) == (None, None)
+    assert [f.code for f in whole.findings] == ["CL385"]
+
+
 def test_a_restatement_and_a_plain_recalculation_agree():
     old = figures(0.4)
     result = with_base_year(made(old, figures(0.5)), year=2025, old=old, prefix=PREFIX, threshold=0.05)

@@ -96,7 +96,7 @@ def test_an_intensity_of_work_that_is_known_in_part_is_unknown(given):
 def test_a_claim_about_work_that_is_known_in_part_is_undetermined(given):
     every, kept = given
     (found,) = make_register("2026Q3", **kept).register.found
-    assert found.verdict != "verified"
+    assert found.verdict != "confirmed"
     if every:
         assert (found.verdict, found.savings) == ("undetermined", {})
         assert "lower bound" in found.reason

@@ -58,8 +58,8 @@ def test_kg_and_money_are_the_saving_at_the_periods_own_rates(register):
 def test_verdicts_follow_intervals_and_claims_of_the_days_in_effect(register):
     verdicts = {f.initiative.initiative_id: f.verdict for f in register.found}
     assert verdicts == {
-        "int8-chat": "verified",
-        "short-summaries": "not verified",
+        "int8-chat": "confirmed",
+        "short-summaries": "not confirmed",
         "rank-cache": "undetermined",
     }
     found = of(register, "int8-chat")
@@ -83,7 +83,7 @@ def test_lines_of_a_report_stand_claimed_beside_found_with_their_figures(registe
     assert {i for line in lines for i in line.figures if i is not None} <= known
     energy = next(x for x in lines if x.initiative_id == "int8-chat" and x.name == "energy_kwh")
     assert energy.claimed.unit == energy.found.unit == "kWh"
-    assert energy.verdict == "verified"
+    assert energy.verdict == "confirmed"
     shape = register_json(register)
     assert [i["verdict"] for i in shape["initiatives"]] == [f.verdict for f in register.found]
 

@@ -6,6 +6,7 @@ import pytest
 
 from carbonlens.app.explain import explain
 from carbonlens.app.explain_known import Options
+from carbonlens.app.explain_quarter import is_of_quarter, is_on_pages, quarter_of
 from carbonlens.app.importing import import_files
 from carbonlens.errors import SelectionError
 from carbonlens.reporting.explanation import walk
@@ -116,3 +117,23 @@ def test_an_unknown_id_is_no_complaint_about_a_study_that_nobody_asked_for(tmp_p
     import_files([tmp_path / "runs.csv"], ledger=tmp_path / "ledger")
     with pytest.raises(SelectionError, match="nothing has the id 'run:t9'"):
         explain("run:t9", Options(ledger=tmp_path / "ledger"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["change.2026Q3.2026Q2.cost.total.EUR.share", "to_date.2026Q3.total.water_site_l", "rate.2026Q3.A.DE.1",
+     "intensity.2025Q4.sq%2E km.energy", "factor.12.high", "close.2026Q3.runs", "left_out.restated.0",
+     "others.tag:service.groups", "least.team.groups", "restated.0.12.delta", "prior.3.energy",
+     "restated.0.base_year.location.stated", "statement.2026Q3.every_scope.market_at_least_kg"],
+)  # fmt: skip
+def test_ids_of_a_quarters_report_are_told_from_others(name):
+    assert is_of_quarter(name)
+    assert is_on_pages(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["own/DE", "factor.of.mine", "changes", "step.int8.savings.cost", "total.share"]
+)
+def test_other_ids_are_none_of_a_quarters_report(name):
+    assert not is_on_pages(name)
+    assert quarter_of(name) is None

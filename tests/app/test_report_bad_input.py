@@ -6,8 +6,15 @@ import msgspec
 import pytest
 
 from carbonlens.app.compare import compare, computed
-from carbonlens.app.report import report
-from carbonlens.errors import CarbonlensError, IncomparableError, SelectionError, UsageError
+from carbonlens.app.report import ensure_writable, report
+from carbonlens.errors import (
+    CarbonlensError,
+    IncomparableError,
+    RenderError,
+    SelectionError,
+    UnwritableError,
+    UsageError,
+)
 from carbonlens.ledger.store import Ledger
 from carbonlens.reporting.content import plain_text
 from carbonlens.reporting.view import build_view
@@ -91,3 +98,33 @@ def test_an_unknown_report_is_named_with_those_there_are(section, tmp_path):
     with pytest.raises(UsageError, match="business-case, engineering") as refused:
         report(comparison(), sections=[section], out_dir=tmp_path / "out")
     assert refused.value.exit_code == 2
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_a_refusal_leaves_no_folder_behind(section, tmp_path):
+    out = tmp_path / "not" / "yet"
+    with pytest.raises(CarbonlensError):
+        report(comparison(), sections=[section], out_dir=out, templates=tmp_path / "no-templates")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_that_cannot_be_made_leaves_no_folder_behind(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise RenderError("took too long", mend="ask for less")
+
+    monkeypatch.setattr("carbonlens.render.worker.render", fail)
+    with pytest.raises(RenderError):
+        report(comparison(), sections=["engineering"], formats=["md", "html"], out_dir=tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_was_there_stays_with_what_is_in_it(tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "notes.txt").write_text("mine", "utf-8")
+    ensure_writable(tmp_path / "kept")
+    ensure_writable(tmp_path / "kept" / "deeper" / "still")
+    assert [p.name for p in tmp_path.rglob("*")] == ["kept", "notes.txt"]
+    with pytest.raises(UnwritableError):
+        ensure_writable(tmp_path / "kept" / "notes.txt" / "out")
+    made = report(comparison(), sections=["engineering"], formats=["md"], out_dir=tmp_path / "a" / "b")
+    assert made["md"].parent == tmp_path / "a" / "b"

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from carbonlens.app.sustainability import gather
-from carbonlens.app.sustainability_report import Material, material, rendered, shape_of
+from carbonlens.app.sustainability_report import Material, carrying_shape_of, material, rendered
 from carbonlens.app.verify import verify
 from carbonlens.render.attachments import as_data_block
 from tests.app import company_case
@@ -38,7 +38,7 @@ def verified(page, ledger, tmp_path):
 
 def by_another(made, page, name="carbonlens", version="9.9.9"):
     """The same page with another version named in its data."""
-    data = msgspec.json.encode(shape_of(made))
+    data = msgspec.json.encode(carrying_shape_of(made))
     shape = json.loads(data)
     part = shape["basis"]["made_with"]
     (part if name in part else part["libraries"])[name] = version

@@ -127,8 +127,14 @@ def most_wrong(series: int) -> int:
     return wrong
 
 
-def verdicts(minutes: float, written: str = SPEC) -> dict[str, Counter[str]]:
-    """Measure both pairs by turns for some time and print how often each verdict was given."""
+def verdicts(minutes: float, written: str = SPEC, most: int | None = None) -> dict[str, Counter[str]]:
+    """Measure both pairs by turns for some time and print how often each verdict was given.
+
+    Args:
+        minutes: No series begins after them.
+        written: The bench file, with a place for the function.
+        most: Series of each pair that are enough.
+    """
     from carbonlens.app.bench import bench
 
     found = {pair: Counter[str]() for pair in PAIRS}
@@ -137,7 +143,7 @@ def verdicts(minutes: float, written: str = SPEC) -> dict[str, Counter[str]]:
     print(f"load before: {load()}")
     with folder() as here:
         number = 0
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and (most is None or number < most * len(PAIRS)):
             for pair, function in PAIRS.items():
                 number += 1
                 spec = here / f"{function}.toml"

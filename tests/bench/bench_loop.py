@@ -99,8 +99,14 @@ def spent(pid: int) -> tuple[float, int]:
     return ticks / os.sysconf("SC_CLK_TCK"), int(after[21]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def main(minutes: float = 10.0) -> None:
-    """Print the table."""
+def main(minutes: float = 10.0) -> dict[str, Any]:
+    """Print the table.
+
+    Returns:
+        Of ``track`` and ``run`` the change of a step's CPU and wall time with its interval, as
+        shares; and by how many bytes the memory of each process grew.
+    """
+    figures: dict[str, Any] = {}
     arms = ("bare", "track", "run")
     draw = random.Random(SEED)  # noqa: S311  # an order
     print(f"\nload before: {load()}, {os.cpu_count()} cores, Python {sys.version.split()[0]}")
@@ -126,15 +132,19 @@ def main(minutes: float = 10.0) -> None:
     for arm in arms[1:]:
         for place, what in ((1, "CPU"), (0, "wall")):
             middle, low, high = interval([math.log(r[arm][place] / r["bare"][place]) for r in rounds])
+            figures[f"{arm}, {what}"] = tuple(map(math.expm1, (middle, low, high)))
             figure = f"{math.expm1(middle):+8.2%} [{math.expm1(low):+.2%}, {math.expm1(high):+.2%}]"
             line(f"step under {arm} over bare, {what}", figure, "<= 0.3 %")
     share = (after[0] - before[0]) / took
     line("CPU of the wrapper of run", f"{share:8.3%} of a core", "<= 0.5 %")
+    figures["memory of the wrapper"] = after[1] - before[1]
     line("memory of the wrapper, last block over first", f"{(after[1] - before[1]) / 1e6:+8.2f} MB", "flat")
     for arm in arms:
-        grown = (rounds[-1][arm][2] - rounds[0][arm][2]) / SLICES / 1e6
-        line(f"memory of the loop, {arm}, last round over first", f"{grown:+8.2f} MB", "flat")
+        grown = (rounds[-1][arm][2] - rounds[0][arm][2]) / SLICES
+        figures[f"memory of the loop, {arm}"] = grown
+        line(f"memory of the loop, {arm}, last round over first", f"{grown / 1e6:+8.2f} MB", "flat")
     print(f"load after: {load()}, {took:.0f} s", flush=True)
+    return figures
 
 
 @pytest.mark.bench

@@ -19,6 +19,28 @@ NEEDED = bool(os.environ.get("CARBONLENS_NEEDS_BROWSER"))
 BROWSER = next((b for b in ("chromium", "chromium-browser", "google-chrome") if shutil.which(b)), None)
 
 
+HIDDEN_TEXT = """
+[...document.querySelectorAll('main h1, main p, main li, main .tile')].filter(e => {
+  const r = e.getBoundingClientRect();
+  return r.width > 0 && (r.left < -1 || r.right > document.documentElement.clientWidth + 1);
+}).map(e => e.textContent.slice(0, 60))
+"""
+"""Texts that stick out of the window."""
+
+BARRIERS = """
+axe.run(document, {resultTypes: ['violations']}).then(found => ({
+  passes: found.passes.length,
+  barriers: found.violations.filter(v => ['serious', 'critical'].includes(v.impact))
+    .map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 120)).slice(0, 3).join(' | ')),
+  others: found.violations.map(v => v.id + ' ' + v.impact),
+}))
+"""
+"""What axe-core finds, where it was loaded."""
+
+LOUD = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
+"""Events of a page that says something."""
+
+
 class Browser:
     """One browser with one page."""
 

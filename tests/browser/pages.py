@@ -29,7 +29,7 @@ def money() -> str:
 
 
 PAGES: Mapping[str, Callable[[], str]] = {
-    **{name: partial(html, name) for name in ("demo", "hostile", "no_baseline")},
+    **{name: partial(html, name) for name in ("demo", "hostile", "no_baseline", "traced")},
     "units": units,
     "money": money,
 }

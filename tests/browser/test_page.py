@@ -7,31 +7,13 @@ import re
 import pytest
 
 from carbonlens.reporting.chart_theme import DARK, LIGHT
-from tests.browser.chromium import AXE, BROWSER, NEEDED, Browser
+from tests.browser.chromium import AXE, BARRIERS, BROWSER, HIDDEN_TEXT, LOUD, NEEDED, Browser
 from tests.browser.pages import PAGES
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(BROWSER is None and not NEEDED, reason="no Chromium on this machine"),
 ]
-
-_HIDDEN_TEXT = """
-[...document.querySelectorAll('main h1, main p, main li, main .tile')].filter(e => {
-  const r = e.getBoundingClientRect();
-  return r.width > 0 && (r.left < -1 || r.right > document.documentElement.clientWidth + 1);
-}).map(e => e.textContent.slice(0, 60))
-"""
-
-_BARRIERS = """
-axe.run(document, {resultTypes: ['violations']}).then(found => ({
-  passes: found.passes.length,
-  barriers: found.violations.filter(v => ['serious', 'critical'].includes(v.impact))
-    .map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 120)).slice(0, 3).join(' | ')),
-  others: found.violations.map(v => v.id + ' ' + v.impact),
-}))
-"""
-
-_LOUD = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +34,54 @@ def pages(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("width", [375, 1280])
+@pytest.mark.parametrize("width", [375, 800, 1100, 1280])
 def test_nothing_sticks_out_of_the_window(browser, pages, name, width):
     browser.open(pages[name], width=width)
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
-    assert browser.evaluate(_HIDDEN_TEXT) == []
+    assert browser.evaluate(HIDDEN_TEXT) == []
+
+
+_WIDE_TABLES = """
+[...document.querySelectorAll('.scroll')].map(box => {
+  const hint = getComputedStyle(box, '::before');
+  const last = () => [...box.querySelectorAll('tr > :last-child')].map(c => c.getBoundingClientRect().right);
+  const window = box.getBoundingClientRect();
+  const wide = box.scrollWidth > box.clientWidth + 1;
+  box.scrollLeft = 1e6;
+  const first = box.querySelector('tbody th').getBoundingClientRect();
+  const found = {
+    wide, hint: hint.content.includes('scroll') && hint.display === 'block',
+    reached: last().every(right => right <= window.right + 1), named: first.left >= window.left - 1,
+  };
+  box.scrollLeft = 0;
+  return found;
+})
+"""
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("width", [375, 800, 1100, 1280])
+def test_a_table_wider_than_the_window_says_so_and_shows_all_of_itself(browser, pages, name, width):
+    browser.open(pages[name], width=width)
+    browser.evaluate("document.fonts.ready.then(() => 1)")
+    tables = browser.evaluate(_WIDE_TABLES)
+    assert len(tables) >= 7
+    for table in tables:
+        assert table["hint"] == table["wide"]
+        assert table["reached"]
+        assert table["named"]
+    if name == "demo" and width >= 1100:
+        assert not any(table["wide"] for table in tables)
+
+
+def test_a_table_that_becomes_too_wide_says_so_then(browser, pages):
+    browser.open(pages["demo"], width=1280)
+    told = "document.querySelectorAll('.scroll.more').length"
+    assert browser.evaluate(told) == 0
+    browser.page(
+        "Emulation.setDeviceMetricsOverride", width=375, height=900, deviceScaleFactor=1, mobile=False
+    )
+    assert browser.evaluate(f"new Promise(done => requestAnimationFrame(() => done({told})))") == 7
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -68,7 +93,7 @@ def test_axe_finds_no_serious_barrier(browser, pages, name, width, dark):
     browser.open(pages[name], width=width, dark=dark)
     browser.evaluate("document.fonts.ready.then(() => 1)")
     browser.evaluate(AXE.read_text(encoding="utf-8"))
-    found = browser.evaluate(_BARRIERS)
+    found = browser.evaluate(BARRIERS)
     assert found["passes"] > 15
     assert found["barriers"] == [], found["others"]
 
@@ -85,7 +110,7 @@ def test_no_request_leaves_and_the_console_is_silent(browser, pages, name):
         if e.get("method") == "Network.requestWillBeSent"
     ]
     assert [u for u in requests if not u.startswith(("data:", pages[name].as_uri()))] == []
-    assert [e for e in browser.events if e.get("method") in _LOUD] == []
+    assert [e for e in browser.events if e.get("method") in LOUD] == []
 
 
 def test_the_policy_lets_no_other_script_run(browser, pages):

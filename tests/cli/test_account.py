@@ -128,7 +128,8 @@ def test_initiatives_stand_beside_the_statement_and_are_never_subtracted(tmp_pat
     assert {f"{at}.claimed.energy_kwh", f"{at}.verified.energy_kwh"} <= {f["id"] for f in after["figures"]}
     text = " ".join(shell("account", *options).stdout.split())
     assert "Initiative int8, a year and in no total: claimed 9 MWh, 3 t CO₂e location-based" in text
-    assert "verified 7.6 MWh" in text
+    assert "verified 7.6 MWh by an audit" in text
+    assert "confirm" not in text
     assert "7.6 MWh" in shell("explain", f"{at}.verified.energy_kwh", *options[2:]).stdout
 
 

@@ -11,13 +11,16 @@ from msgspec.structs import replace
 
 from carbonlens.cli.compare_view import print_as_text
 from carbonlens.compare.study import compare_study
+from carbonlens.domain.estimate import unknown
 from carbonlens.domain.factor import Vector
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Conditions, Quality
 from carbonlens.domain.study import Gate, Step, Study
+from carbonlens.reporting import format as fmt
 from tests.compare.study_runs import demo_comparison, rounds, run, vector
 from tests.compare.test_lattice import H100, SHAPLEY_2, compared
 from tests.compare.test_study import STUDY, A, B, unmeasured_gpu
+from tests.reporting import comparisons
 
 
 def text(comparison, capsys):
@@ -46,6 +49,27 @@ def test_a_ladder_prints_the_change_of_its_accepted_path(capsys):
     adopted = [line.split()[1] for line in lines if line.endswith("adopt")]
     assert adopted == ["onnx", "pruned", "static-int8"]
     assert any(line.startswith("adopted: energy −8") for line in lines)
+
+
+def units_of_savings(comparison, capsys):
+    """What each line on savings says that it is per."""
+    told = " ".join(" ".join(text(comparison, capsys)).split())
+    return [
+        m[1] for m in re.finditer(r"(?:saves? |carbon saved|cost saved)[^:(]*?per ((?:million )?\w+)", told)
+    ]
+
+
+def test_all_lines_on_savings_are_of_as_many_units(capsys):
+    """Money of one image is unreadable: beside money of a million, energy and carbon are of a million too."""
+    priced = comparisons.comparison()
+    assert units_of_savings(priced, capsys) == ["million images"] * 3
+    told = " ".join(text(priced, capsys))
+    million = priced.total.energy_j.scale(1e6, "J")
+    assert f"saves {fmt.energy(million).text}".replace("\u00a0", " ") in told
+    unpriced = replace(priced, total=replace(priced.total, cost=unknown("EUR")))
+    assert set(units_of_savings(unpriced, capsys)) == {"image"}
+    lattice = compared(SHAPLEY_2, vector(), n_rounds=5, spread=0.01, u_relative=0.05)
+    assert units_of_savings(lattice, capsys) == ["image"] * 4
 
 
 def test_a_change_of_a_part_of_the_energy_is_not_printed_as_the_change(capsys):

@@ -60,7 +60,7 @@ def refusals(shell):
     assert [b["measure"] for b in shape["bridges"]] == ["energy", "carbon-location", "carbon-market", "cost"]
     assert shape["labels"] == {"period": "DRAFT", "against": "DRAFT"}
     register = shell.json("initiatives", "--period", "2026Q3", **WHERE)
-    assert register["initiatives"][0]["verdict"] == "verified"
+    assert register["initiatives"][0]["verdict"] == "confirmed"
 
 
 @pytest.mark.parametrize("kwh", ["nan", "inf", "1e308", "-1e308", "1e12", "", "x"])

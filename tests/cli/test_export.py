@@ -132,6 +132,17 @@ def test_runs_of_several_studies_are_one_card_only_by_choice(tmp_path, kind):
     assert shell("export", kind, "--study", "none", code=2).stderr
 
 
+def test_warnings_of_a_snippet_fit_80_columns_and_say_what_to_do(tmp_path):
+    from tests.reporting.test_snippets import run
+
+    ledger = Ledger(tmp_path / ".carbonlens")
+    ledger.append(run("first", study="first"))
+    told = Shell(tmp_path)("export", "model-card").stderr
+    assert "warning: " in told
+    assert all(len(line) <= 80 for line in told.splitlines())
+    assert "(" in told.partition("warning: ")[2]
+
+
 def test_operations_of_inference_are_those_of_runs_that_infer(tmp_path):
     from tests.reporting.test_snippets import run
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carbonlens.cli import output
+from carbonlens.cli import commands, main, output
 from carbonlens.cli.output import clip_apart, columns
 from carbonlens.domain.finding import Finding
 from carbonlens.reporting import format
@@ -68,3 +71,46 @@ def test_digits_of_a_number_stand_together_on_a_terminal(value, places):
 
 def test_a_narrow_space_beside_a_word_stays_a_space():
     assert output.clean(f"Quoi{format.GROUP}: 1{format.GROUP}450 J") == "Quoi : 1450 J"
+
+
+class Terminal(io.StringIO):
+    """A standard error that is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def ended(monkeypatch, stderr, *arguments):
+    """Run a command line in this process; returns the lines on its standard error."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "argv", ["carbonlens", *arguments])
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with pytest.raises(SystemExit) as end:
+        main.main()
+    assert end.value.code
+    return stderr.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("command", commands.MODULES)
+def test_no_message_of_any_command_is_wider_than_the_terminal(command, monkeypatch, tmp_path, capsys):
+    """Each is asked for what is not there, and refuses it in lines that fit."""
+    monkeypatch.chdir(tmp_path)
+    lines = ended(monkeypatch, Terminal(), command, "--not-an-option-of-this-command", "a value " * 20)
+    assert lines
+    assert all(columns(line) <= 80 for line in lines)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_long_error_is_lines_on_a_terminal_and_one_line_in_a_log(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    refused = (
+        "export",
+        "badge",
+        "--study",
+        "a study that has such a long name that no line holds it all " * 2,
+    )
+    shown = ended(monkeypatch, Terminal(), *refused)
+    assert len(shown) > 1
+    assert all(columns(line) <= 80 for line in shown)
+    (logged,) = ended(monkeypatch, io.StringIO(), *refused)
+    assert " ".join(" ".join(shown).split()) == " ".join(logged.split())

@@ -56,8 +56,10 @@ def test_options_of_another_report_are_refused(arguments, words, tmp_path):
 
 
 @pytest.mark.parametrize("declared", [True, False])
-def test_templates_of_the_project_that_it_does_not_read_are_named(declared, tmp_path):
-    text = '[tool.carbonlens]\ntemplates = "own"\n' if declared else ""
+def test_templates_that_cannot_be_used_are_refused_before_any_work(declared, tmp_path):
+    text = '[tool.carbonlens]\ntemplates = "nowhere"\n' if declared else ""
     (tmp_path / "pyproject.toml").write_text(text, "utf-8")
-    done = Shell(tmp_path)("report", "sustainability", "--format", "md", "-o", tmp_path / "out", code=2)
-    assert ("the sustainability report takes no templates: those of " in done.stderr) is declared
+    more = () if declared else ("--templates", "nowhere")
+    done = Shell(tmp_path)("report", "sustainability", *more, "-o", tmp_path / "out", code=2)
+    assert "nowhere: is no folder of templates" in done.stderr
+    assert not (tmp_path / "out").exists()

@@ -1,6 +1,7 @@
 """Habits of the code base, counted: sizes, docstrings, broad excepts, frozen records."""
 
 import ast
+import re
 import statistics
 from pathlib import Path
 
@@ -55,6 +56,21 @@ def test_broad_excepts_each_have_their_reason():
             if broad and not reraises:
                 near = "\n".join(text[node.lineno - 2 : node.lineno + 2])
                 assert "#" in near, f"{file.name}:{node.lineno} catches everything without a reason"
+
+
+SUPPRESSED = re.compile(r"# ?(?:noqa|type: ?ignore|pragma|nosec)")
+WITH_ITS_REASON = re.compile(r"(?:noqa: [A-Z0-9, ]+|ignore\[[a-z, -]+\]|pragma: no \w+)(?:  # | - |: )\S")
+
+
+def test_each_suppression_has_its_reason_beside_it():
+    root = PACKAGE.parent
+    for folder in ("carbonlens", "tests", "scripts", "docs"):
+        for file in (root / folder).rglob("*.py"):
+            for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+                if SUPPRESSED.search(line) and file != Path(__file__):
+                    assert WITH_ITS_REASON.search(line), (
+                        f"{file.relative_to(root)}:{number} suppresses without a reason"
+                    )
 
 
 def test_records_are_frozen():

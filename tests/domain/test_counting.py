@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from carbonlens.domain.counting import counted
+from carbonlens.domain.counting import counted, with_article
 
 PACKAGE = Path(__file__).parents[2] / "carbonlens"
 
@@ -99,3 +101,22 @@ def test_no_message_counts_one_as_many(path):
 def _is_a_name(text: str) -> bool:
     """Tell a subject with its verb ("is no round", "counts GPUs from") from a count with its noun."""
     return bool(re.match(r"^ (is|has|names|counts|that|tells|overlapped) ", text))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("a call", "a unit", "a user", "a unit test", "a European", "a one-shot", "a usage", "a house"),
+        *("a GPU hour", "a URL", "a 1", "a 100", "a 110", "a 1,000", "a unique", "a utility", "a batch"),
+        *("an image", "an inference", "an input", "an hour", "an upload", "an unused", "an unidentified"),
+        *("an LLM call", "an FPGA", "an MB", "an 8-bit model", "an 80", "an 11", "an 18000", "an 'image'"),
+        *("an I frame", "an epoch", "an AI answer", "an umbrella"),
+    ],
+)
+def test_an_article_is_that_of_the_sound(words):
+    assert with_article(words.partition(" ")[2]) == words
+
+
+@given(st.text())
+def test_whatever_somebody_names_a_thing_it_gets_an_article(name):
+    assert with_article(name) in (f"a {name}", f"an {name}")

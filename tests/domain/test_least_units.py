@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from carbonlens import track
-from carbonlens.cli.run_plain import _units
+from carbonlens.cli.run_plain import units_of
 from carbonlens.domain.bench import Variant
 from carbonlens.domain.limits import LEAST_UNITS, misfit
 from carbonlens.domain.sources import Sources
@@ -36,7 +36,7 @@ def test_the_least_and_none_at_all_fit(units):
 @pytest.mark.parametrize("text", TOO_FEW)
 def test_the_command_line_refuses_them(text):
     with pytest.raises(UsageError, match="less than a record holds"):
-        _units(text)
+        units_of(text)
 
 
 @pytest.mark.parametrize("text", TOO_FEW)

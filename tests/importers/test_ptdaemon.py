@@ -160,3 +160,12 @@ def test_channels_without_a_sum_before_them_are_added_up(tmp_path):
     head = line.format(0)
     got = read_text(IMPORTER, tmp_path, head + "".join(without.format(s) for s in range(1, 11)), UTC)
     assert got.energy_j == with_sum.energy_j
+
+
+@pytest.mark.parametrize(
+    "stamp", ["02-30-2026 10:00:00", "13-01-2026 10:00:00", "03-02-2026 24:00:00", "03-02-2026 10:00:60", "x"]
+)
+def test_a_stamp_that_is_no_time_is_named(tmp_path, stamp):
+    got = read_text(IMPORTER, tmp_path, row(1, 60) + row(2, 60).replace("03-02-2026 10:00:02", stamp))
+    (said,) = (f for f in got.findings if f.code == "CL202")
+    assert f"has the time '{stamp}.250', which is none" in said.message

@@ -159,6 +159,18 @@ def test_what_may_be_two_numbers_or_none_is_refused(text):
         exact(text, delimiter=",")
 
 
+@given(st.text("0123456789.", max_size=40))
+def test_plain_numbers_are_as_those_that_are_looked_at_letter_by_letter(text):
+    def told(cell):
+        try:
+            return exact(cell, delimiter=",")
+        except ValueError as error:
+            return str(error).replace(repr(cell), "the cell")
+
+    # A blank before it makes it none of the plain ones.
+    assert told(text) == told(f" {text}")
+
+
 ROWS = [(0.01 * n, 60000 + n % 7) for n in range(3000)]
 NUMBERS = "Timestamp(ms),Current(uA),D0\n" + "".join(f"{t:.2f},{c},1\n" for t, c in ROWS)
 

@@ -47,6 +47,15 @@ def test_a_log_over_the_change_back_loses_no_time(tmp_path_factory, offset_s, pe
     assert got == [round(m.timestamp() * 1e6) for m in moments]
 
 
+@pytest.mark.parametrize("zone", [PARIS, "Australia/Lord_Howe", "Asia/Kathmandu", "America/St_Johns"])
+@given(st.datetimes(datetime(1971, 1, 1), datetime(2199, 12, 31)))  # noqa: DTZ001  # a local clock
+def test_a_clock_tells_what_its_zone_tells(tmp_path_factory, zone, moment):
+    at = moment.replace(tzinfo=ZoneInfo(zone))
+    sure = at.utcoffset() == at.replace(fold=1).utcoffset()
+    found = clock(tmp_path_factory.getbasetemp(), zone).us(moment, 1)
+    assert not sure or found == (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
 def test_a_time_that_never_was_is_said(tmp_path):
     found = clock(tmp_path)
     found.us(datetime(2026, 3, 29, 2, 30), 7)  # noqa: DTZ001  # a local clock without a zone is what is tested

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import msgspec
 import pytest
@@ -210,6 +211,19 @@ def test_how_to_go_on_names_every_option_that_the_rounds_asked_for_need(ended, n
     assert ("--budget" in said.mend) == (ended == "budget")
     # What 40 rounds would do needs no more of them, unless 40 were measured.
     assert ("--rounds 545" in said.mend) == (needed == 545 and ended != "interrupted")
+
+
+@pytest.mark.parametrize(("needed", "round_s", "told"), [(117, 2.5, 290), (13, 0.01, 10), (12, 2.5, None)])
+def test_a_series_whose_time_was_up_says_how_much_more_its_rounds_take(needed, round_s, told):
+    result = BenchResult(rounds=12, ended="budget", half_width=0.035, needed=needed, round_s=round_s)
+    (said,) = _early(result, Pace(half_width=0.01, most=40))
+    assert ("a larger --budget" if told is None else f"--budget {told}") in said.mend
+
+
+def test_the_time_of_a_round_is_that_of_this_sitting(tmp_path):
+    begun = time.monotonic()
+    result = go(tmp_path, Machine(2, cv=0.02), bench_of(("a", "b"), most=12))
+    assert 0 < result.round_s * result.rounds <= time.monotonic() - begun
 
 
 def test_a_series_that_ended_early_says_how_many_rounds_its_scatter_asks_for(tmp_path):

@@ -20,7 +20,7 @@ from tests.reporting.test_charts import luminance
 
 SECTIONS = ("business-case", "engineering")
 SVG = "{http://www.w3.org/2000/svg}"
-CASES = ("demo", "hostile", "lattice", "long_ladder", "money")
+CASES = ("demo", "hostile", "lattice", "long_ladder", "money", "traced")
 PAINT = re.compile(r'\b(fill|stroke)="([^"]+)"')
 DRAWN = {
     "waterfall": "business_case.waterfall",
@@ -28,6 +28,7 @@ DRAWN = {
     "forest": "engineering.forest",
     "drift": "engineering.drift",
     "latencies": "engineering.latencies",
+    "power": "engineering.power",
 }
 
 
@@ -133,7 +134,9 @@ def test_each_mark_has_a_tool_tip_with_its_printed_figure(name):
 
 
 def test_paper_has_no_tool_tips():
-    for drawing in draw(view("demo"), sections=SECTIONS, narrow=False).values():
+    made = draw(view("traced"), sections=SECTIONS, narrow=False)
+    assert None not in made.values()
+    for drawing in made.values():
         assert drawing.wide.count("<title>") == 1
 
 
@@ -204,5 +207,6 @@ def test_a_chart_that_is_not_there_is_said(name):
         (page.drift, "No drift plot"),
         (page.pareto, "No Pareto chart"),
         (page.latencies, "No latency distribution"),
+        (page.power, "No power trace: "),
     ):
         assert bool(chart) != any(s.startswith(words) for s in said)

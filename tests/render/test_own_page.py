@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from functools import cache
 
+import msgspec
 import pytest
 
+from carbonlens.app.report_look import list_templates
 from carbonlens.errors import ConfigError, VerificationError
 from carbonlens.render import user_templates
 from carbonlens.render.charts import draw
-from carbonlens.render.html import page_variables
+from carbonlens.render.html import made_page, page_variables
 from carbonlens.render.logo import as_address
 from carbonlens.render.look import Look
 from carbonlens.render.user_templates import PAGES, check_templates, composed
+from tests.render import quarter_pages
 from tests.render.pages import view
 
 SECTIONS = ("business-case",)
 SEAL = as_address(b'<svg xmlns="http://www.w3.org/2000/svg"><rect width="4" height="4"/></svg>', "seal.svg")
-AROUND, CASE = PAGES[:2]
+AROUND, CASE, QUARTER = PAGES[0], PAGES[1], PAGES[4]
+BOTH = pytest.mark.parametrize("kind", [CASE, QUARTER])
+"""A report of a study, and that of a quarter: what its page may have is the same."""
 
 
 @cache
@@ -25,15 +30,21 @@ def charts():
     return draw(view("demo"), sections=SECTIONS, narrow=True)
 
 
-def made(templates):
+def made(templates, kind=CASE):
     look = Look(folder="own", templates=templates, assets={"seal.svg": SEAL})
+    if kind == QUARTER:
+        return composed(look, quarter_pages.variables(), quarter_pages.quarter())
     variables = page_variables(view("demo"), SECTIONS, medium="screen", charts=charts(), data=b"{}")
     return composed(look, variables, view("demo"))
 
 
-def filled(page, block, body):
+def filled(page, block, body, kind=CASE):
+    if kind == QUARTER:
+        body = body.replace("total.reduction_energy", quarter_pages.FIGURE)
+        body = body.replace("say(page.title)", "say(view.subject)")
+        body = body.replace("charts.waterfall, page.waterfall", "charts.scopes, view.plots.scopes")
     return made(
-        {page: f'{{% extends "carbonlens/{page}" %}}\n{{% block {block} %}}\n{body}\n{{% endblock %}}'}
+        {page: f'{{% extends "carbonlens/{page}" %}}\n{{% block {block} %}}\n{body}\n{{% endblock %}}'}, kind
     )
 
 
@@ -45,9 +56,10 @@ ALLOWED = (
 )
 
 
+@BOTH
 @pytest.mark.parametrize("body", ALLOWED)
-def test_words_tables_pictures_and_figures_are_allowed(body):
-    assert "<!DOCTYPE html>" in filled(CASE, "extra", body)
+def test_words_tables_pictures_and_figures_are_allowed(body, kind):
+    assert "<!DOCTYPE html>" in filled(kind, "extra", body, kind)
 
 
 REFUSED = (
@@ -79,11 +91,12 @@ REFUSED = (
 )
 
 
+@BOTH
 @pytest.mark.parametrize("body", REFUSED)
-def test_what_runs_loads_or_hides_is_refused_by_its_line(body):
+def test_what_runs_loads_or_hides_is_refused_by_its_line(body, kind):
     with pytest.raises(ConfigError) as refused:
-        filled(CASE, "extra", body)
-    assert refused.value.where == f"own/{CASE}:3"
+        filled(kind, "extra", body, kind)
+    assert refused.value.where == f"own/{kind}:3"
 
 
 RULES = (
@@ -110,16 +123,18 @@ RULES = (
 )
 
 
+@BOTH
 @pytest.mark.parametrize("rule", RULES)
-def test_own_rules_neither_hide_nor_load(rule):
+def test_own_rules_neither_hide_nor_load(rule, kind):
     with pytest.raises(ConfigError) as refused:
-        filled(AROUND, "own_style", rule)
+        filled(AROUND, "own_style", rule, kind)
     assert refused.value.where == f"own/{AROUND}:3"
 
 
-def test_own_rules_decide_how_a_page_looks():
+@BOTH
+def test_own_rules_decide_how_a_page_looks(kind):
     rule = "@media print { .badge:hover { text-transform: uppercase; border: 1px solid #333; padding: 1mm } }"
-    assert rule in filled(AROUND, "own_style", rule)
+    assert rule in filled(AROUND, "own_style", rule, kind)
 
 
 NUMBERS = (
@@ -135,11 +150,12 @@ NUMBERS = (
 )
 
 
+@BOTH
 @pytest.mark.parametrize("body", NUMBERS)
-def test_a_number_that_no_figure_has_is_refused_wherever_it_is_shown(body):
+def test_a_number_that_no_figure_has_is_refused_wherever_it_is_shown(body, kind):
     with pytest.raises(VerificationError) as refused:
-        filled(CASE, "extra", body)
-    assert refused.value.where == f"own/{CASE}:3"
+        filled(kind, "extra", body, kind)
+    assert refused.value.where == f"own/{kind}:3"
 
 
 def test_a_number_that_a_rule_writes_is_refused():
@@ -169,10 +185,11 @@ def test_no_file_of_ones_own_stands_for_one_of_ours():
         check_templates(Look(folder="own", templates=ours))
 
 
+@BOTH
 @pytest.mark.parametrize("name", ["script_source", "generator", "script"])
-def test_what_the_head_is_made_of_cannot_be_set(name):
+def test_what_the_head_is_made_of_cannot_be_set(name, kind):
     with pytest.raises(ConfigError, match="loaded from elsewhere"):
-        made({AROUND: f'{{% extends "carbonlens/{AROUND}" %}}{{% set {name} = "*" %}}'})
+        made({AROUND: f'{{% extends "carbonlens/{AROUND}" %}}{{% set {name} = "*" %}}'}, kind)
 
 
 def test_parentheses_without_end_are_refused():
@@ -194,3 +211,42 @@ def test_headline_figures_in_the_index_alone_are_left_out():
     assert tiles <= shown.figure_ids
     with pytest.raises(ConfigError, match="leaves out"):
         composed(look, variables, view("demo"))
+
+
+def test_headline_figures_of_a_quarter_in_the_index_alone_are_left_out():
+    with pytest.raises(ConfigError, match="leaves out") as refused:
+        filled(QUARTER, "statement", "<p>A good quarter.</p>", QUARTER)
+    assert refused.value.where == f"own/{QUARTER}:2"
+
+
+def test_a_section_of_a_quarter_may_be_left_out_with_its_charts():
+    plots = quarter_pages.quarter().plots
+    assert "trend" in plots
+    page = filled(QUARTER, "trends", "", QUARTER)
+    whole = made({}, QUARTER)
+    assert 'id="trends"' in whole
+    assert 'id="trends"' not in page
+    assert page.count("<svg") < whole.count("<svg")
+    assert 'id="findings"' in page
+
+
+def test_a_chart_that_is_shown_is_held_against_its_figures():
+    plots = dict(quarter_pages.quarter().plots)
+    first, *others = plots["scopes"].marks
+    forged = (msgspec.structs.replace(first, value=first.value * 2), *others)
+    plots["scopes"] = msgspec.structs.replace(plots["scopes"], marks=forged)
+    view = msgspec.structs.replace(quarter_pages.quarter(), plots=plots)
+    with pytest.raises(VerificationError):
+        composed(Look(folder="own", templates={"x": ""}), quarter_pages.variables(), view)
+
+
+def test_our_own_templates_and_a_folder_that_fills_nothing_make_the_same_page():
+    names = (AROUND, QUARTER)
+    page = made({name: f'{{% extends "carbonlens/{name}" %}}' for name in names}, QUARTER)
+    ours = made_page(quarter_pages.variables(), quarter_pages.quarter(), None)
+    assert page.split() == ours.split()
+
+
+def test_every_part_of_a_quarter_has_a_block():
+    blocks = {name for name, _ in list_templates()[QUARTER]}
+    assert {s.name for s in quarter_pages.quarter().document.sections} <= blocks

@@ -123,13 +123,15 @@ def test_every_header_cell_says_what_it_heads_and_every_picture_what_it_shows(na
 
 def test_files_are_enclosed_with_what_they_are_to_the_report():
     files = (
-        Enclosed(name="report.json", content=b'{"a": 1}', description="data", relationship="Source"),
         Enclosed(name="runs.csv", content=b"run_id\n", description="runs"),
+        Enclosed(name="report.json", content=b'{"a": 1}', description="data", relationship="Source"),
     )
     made = render_pdf(view("demo"), ("business-case",), enclosed=files, made_us=1_780_000_000_000_000)
     assert made == render_pdf(view("demo"), ("business-case",), enclosed=files, made_us=1_780_000_000_000_000)
     assert of_pdf(made, "x") == {"report.json": b'{"a": 1}', "runs.csv": b"run_id\n"}
     document = opened(made)
+    # Whatever the order in which they are given: names of files lie in a sorted tree.
+    assert document.check_pdf_syntax() == []
     specs = {str(f.UF): str(f.AFRelationship) for f in document.Root.AF}
     assert specs == {"report.json": "/Source", "runs.csv": "/Data"}
     assert msgspec.json.decode(of_pdf(made, "x")["report.json"]) == {"a": 1}

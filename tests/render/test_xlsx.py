@@ -14,7 +14,7 @@ import pytest
 from lxml import etree
 
 from carbonlens.render.xlsx import render_xlsx
-from carbonlens.reporting.document import document
+from carbonlens.reporting.document import PowerSeries, document
 from tests.render.pages import view
 from tests.reporting.golden import cases
 
@@ -89,7 +89,8 @@ def test_columns_are_typed_with_their_unit_in_the_head():
 def test_every_case_has_its_tables_and_no_formula_and_no_link(name):
     made = Book(book(name))
     tables = [b.name for s in document(view(name), BOTH).sections for b in s.tables]
-    assert len(made.names) == len(tables) + 2
+    curves = [b for s in document(view(name), BOTH).sections for b in s.blocks if isinstance(b, PowerSeries)]
+    assert len(made.names) == len(tables) + len(curves) + 2
     assert len({n.lower() for n in made.names}) == len(made.names)
     for sheet in made.names:
         assert list(made.rows(sheet))

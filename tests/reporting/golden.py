@@ -15,6 +15,7 @@ from carbonlens.reporting.content import BusinessCase, Engineering, ReportView, 
 from tests.compare.study_runs import demo_comparison, vector
 from tests.compare.test_lattice import SHAPLEY_2, compared
 from tests.reporting.comparisons import DEMO, Arm, comparison
+from tests.reporting.power_case import traced
 
 FOLDER = Path(__file__).parent / "golden_texts"
 
@@ -33,6 +34,7 @@ def cases() -> dict[str, Comparison]:
     return {
         "demo": comparison(),
         "demo_from_runs": demo_comparison(),
+        "traced": traced(comparison()),
         "undetermined": comparison(
             (
                 Arm(name="layout", title="Channels-last layout", cpu_us=855, status="undetermined"),
@@ -102,6 +104,10 @@ def _engineering(page: Engineering) -> Iterator[str]:
         yield from (f"  mark {m.tip}{m.suffix}" for m in front.marks)
     for spread in page.latencies.spreads if page.latencies else ():
         yield f"  latencies {spread.name}: {spread.label}"
+    if page.power is not None:
+        yield f"power: {page.power.alt}"
+        yield from (f"  {arm.name}: {line}" for arm in page.power.arms for line in arm.lines)
+        yield from _table(page.power.table)
     yield from (plain_text(words) for words in page.left_out)
     yield from (f"failed {plain_text(name)}: {plain_text(error)}" for name, error in page.failures)
     yield from (f"{plain_text(name)}: {plain_text(value)}" for name, value in page.environment)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from carbonlens.cli.drivers_view import _bars
@@ -53,12 +54,19 @@ AMOUNTS = st.floats(-1e5, 1e5).map(lambda x: round(x, 3))
     st.sampled_from([("energy", "kWh"), ("carbon-location", "kg"), ("cost", "EUR")]),
     st.floats(0, 100),
 )
-def test_the_first_total_and_all_effects_sum_to_the_last_as_printed(before, changes, what, u):
+@example(1000.0, [0.0] * 5, ("energy", "kWh"), 2.2250738585e-313)
+@example(4884.4, [640.4, -60.4, -10.4, -360.4, 154.7], ("energy", "kWh"), 38.0)
+def test_all_effects_sum_to_the_change_and_to_the_last_total_as_printed(before, changes, what, u):
     measure, unit = what
-    found = rows(bridge(before, changes, measure=measure, unit=unit, u=u), ("a", "b"), "x")
+    made = bridge(before, changes, measure=measure, unit=unit, u=u)
+    found = rows(made, ("a", "b"), "x")
     first, *effects, last = [r for r in found if r.kind != "remainder"]
-    total = number(first.number) + sum(number(r.number) for r in effects)
-    assert total == pytest.approx(number(last.number), abs=1e-6 * max(abs(total), 1))
+    moved = sum(number(r.number) for r in effects)
+    total = number(first.number) + moved
+    close = 1e-6 * max(abs(total), 1)
+    assert total == pytest.approx(number(last.number), abs=close)
+    assert number(change_text(made)) == pytest.approx(moved, abs=close)
+    assert max(len(r.number) for r in found) < 30
     units = {re.sub(r"[\d.+−\u202f\u00a0]|million", "", r.number) for r in found if r.kind != "remainder"}
     assert len(units) == 1
 
@@ -75,6 +83,17 @@ def test_an_effect_of_rounding_alone_is_no_row_and_a_remainder_has_its_own():
     assert found[-2].number == "0"
     assert found[-2].figure_id == "x.remainder"
     assert rows(bridge(100.0, [10.0], remainder=0.5), ("a", "b"), "x")[-2].number == "5.0e-01 kWh"
+
+
+def test_a_remainder_that_is_more_than_rounding_is_a_part_of_the_column():
+    made = bridge(100.0, [10.0], remainder=5.0)
+    made = msgspec.structs.replace(made, after=estimate(115.0), change=estimate(15.0))
+    texts = [r.number for r in rows(made, ("a", "b"), "x")]
+    assert texts == ["100\u00a0kWh", "+10\u00a0kWh", "+5\u00a0kWh", "115\u00a0kWh"]
+
+
+def test_the_share_of_a_change_has_no_more_digits_than_the_change():
+    assert change_text(bridge(4884.4, [364.3], u=38.0)) == "+370\u00a0kWh [290, 440], +7.5\u00a0%"
 
 
 def test_the_change_stands_with_its_sign_and_share():

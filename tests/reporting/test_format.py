@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from carbonlens.domain.estimate import Estimate, not_applicable, unknown
@@ -157,6 +158,37 @@ def test_apportioned_parts_add_up_and_stay_close(parts, places):
     assert abs(sum(rounded) - sum(parts)) <= 0.5001 * grain
     assert all(abs(a - b) <= 1.0001 * grain for a, b in zip(rounded, parts, strict=True))
     assert all(abs(r / grain - round(r / grain)) < 1e-6 for r in rounded)
+
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(FINITE, max_size=5), st.integers(-330, 330), st.none() | FINITE)
+@example([2.2250738585e-313], 320, 1e9)
+@example([1.0], -330, None)
+@example([1e308, 1e308], -300, None)
+@example([1.797e308], -307, None)
+def test_no_finite_number_is_too_small_or_too_large_to_apportion(parts, places, total):
+    rounded = fmt.apportion(parts, places, total)
+    assert len(rounded) == len(parts)
+    assert all(map(math.isfinite, rounded))
+
+
+@given(st.floats(-1e300, 1e300), st.floats(0, 1e300))
+@example(0.0, 5e-324)
+@example(1.0, 2.2250738585e-313)
+def test_every_finite_estimate_is_printed(value, u):
+    for show in (fmt.energy, fmt.mass, fmt.money, fmt.count, fmt.plain, fmt.percent):
+        printed = show(Estimate(value=value, unit="J", u_random=u, signed=True))
+        assert re.search(r"\d|unknown", printed.text)
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=9), st.integers(-1, 3), st.floats(-1e4, 1e4))
+def test_apportioned_parts_add_up_to_a_total_that_is_printed_elsewhere(parts, places, total):
+    """The total is rounded as Python prints it: 1.115 is below 1.115, and 1.11 to two places."""
+    rounded = fmt.apportion(parts, places, total)
+    assert math.fsum(rounded) == pytest.approx(round(total, places), abs=10.0**-places / 1e3)
+    assert fmt.apportion([1.115], 2) == (1.11,)
 
 
 @pytest.mark.parametrize("u", [1.0, 10.0, 100.0])

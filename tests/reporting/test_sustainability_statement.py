@@ -84,8 +84,8 @@ def test_every_currency_of_the_quarter_is_in_the_tile_and_the_trend():
     assert "EUR\N{NO-BREAK SPACE}5" in said
     assert "USD\N{NO-BREAK SPACE}900" in said
     assert [p.name for p in view.plots["trend"].panels if p.name.startswith("Cost")] == [
-        "Cost, EUR, EUR",
-        "Cost, USD, USD",
+        "Cost, EUR",
+        "Cost, USD",
     ]
 
 

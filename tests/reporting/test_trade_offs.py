@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from carbonlens.reporting.power_traces import NONE_KEPT
 from carbonlens.reporting.view import build_view
 from tests.compare.study_runs import demo_comparison
 from tests.reporting.comparisons import DEMO, calls, comparison
@@ -51,6 +52,7 @@ def test_without_single_calls_or_a_front_the_charts_are_left_out_and_that_is_sai
     assert said == [
         "No Pareto chart: that takes two steps with energy and latency or quality for each.",
         "No latency distribution: the runs keep no latencies of single calls.",
+        NONE_KEPT,
     ]
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 
 import msgspec
 import pytest
 
+from carbonlens.compare.from_runs import study_from_runs
+from carbonlens.compare.study import compare_study
 from carbonlens.domain.estimate import Estimate
+from carbonlens.domain.factor import Vector
 from carbonlens.reporting.content import Part, ReportView, plain_text
 from carbonlens.reporting.view import build_view
+from tests.compare.study_runs import run
+from tests.compare.test_lattice import SHAPLEY_2
 from tests.reporting.comparisons import DEMO, EXAMPLE_VECTOR, Arm, comparison, hostile_comparison
 from tests.reporting.golden import FOLDER, as_text, cases
 
@@ -80,6 +86,22 @@ def test_the_waterfall_adds_up_to_the_headline_as_printed(name, views):
     assert path[-1].end == pytest.approx(bars[-1].end, rel=2e-3)
     # The bars follow on one another: each begins where the one before ended.
     assert [b.start for b in path] == pytest.approx([100.0, *(b.end for b in path[:-1])])
+
+
+@pytest.mark.parametrize("seed", [21, 24, 26, 36, 38])
+def test_bars_add_up_to_the_headline_where_it_is_of_ratios_and_they_are_of_joules(seed):
+    """Rounded to their own sum, the bars of these come to another number than the headline."""
+    noise = random.Random(seed)  # noqa: S311 - measurements, no secrets
+    runs = [
+        run("+".join(cell) or "baseline", joules * noise.uniform(0.7, 1.3), repeat=i, on=tuple(cell))
+        for cell, joules in SHAPLEY_2.items()
+        for i in range(1, 7)
+    ]
+    view = build_view(compare_study(study_from_runs(runs), runs, Vector(), {}))
+    shares = [f for i, f in view.figures.items() if i.endswith(".share_of_baseline")]
+    assert len(shares) == 3
+    headline = number(view.figures["total.reduction_energy"].number)
+    assert -sum(number(f.number) for f in shares) == pytest.approx(headline, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["demo", "demo_from_runs", "lattice"])

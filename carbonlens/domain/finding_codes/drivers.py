@@ -91,10 +91,10 @@ DRIVERS: Final = (
     FindingCode(
         code="CL660",
         severity="warning",
-        title="Claimed saving not verified",
+        title="Claimed saving not confirmed",
         meaning="The interval of the saving lies below the claim, or below 0.",
         mend="correct the claim, or state --adjust where something else changed",
-        example="int8 in 2026Q3: not verified, less is saved than is claimed",
+        example="int8 in 2026Q3: not confirmed, less is saved than is claimed",
     ),
     FindingCode(
         code="CL661",
