@@ -147,5 +147,4 @@ def _invoices(found: RunCharges) -> list[Figure]:
 def _estimate(amount: Money | None, currency: str = "XXX") -> Estimate:
     if amount is None:
         return Estimate(value=None, unit=currency, state="unknown")
-    value = float(amount.amount)
-    return Estimate(value=value, unit=amount.currency, signed=value < 0)
+    return Estimate(value=float(amount.amount), unit=amount.currency, signed=amount.amount < 0)

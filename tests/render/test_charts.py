@@ -11,14 +11,20 @@ from carbonlens.reporting.charts import waterfall_spec
 from carbonlens.reporting.content import Tornado, TornadoEnd, TornadoRow
 from carbonlens.reporting.format import GROUP, MINUS, fixed
 from carbonlens.reporting.tornado_chart import tornado_spec
+from carbonlens.reporting.view import build_view
 from tests.render.pages import view
+from tests.reporting.comparisons import hostile_comparison
+from tests.reporting.power_case import traced
 
 SECTIONS = ("business-case", "engineering")
 
 
 @pytest.fixture(scope="module")
 def drawn():
-    return draw(view("demo"), sections=SECTIONS, narrow=True)
+    """The charts of a study that kept no trace, and of one that did."""
+    without = draw(view("demo"), sections=SECTIONS, narrow=True)
+    assert [name for name, drawing in without.items() if drawing is None] == ["power"]
+    return without | {"power": draw(view("traced"), sections=("engineering",), narrow=True)["power"]}
 
 
 def test_the_finding_is_the_first_child(drawn):
@@ -61,8 +67,9 @@ def test_text_is_text_in_our_font(drawn):
 
 
 def test_names_are_escaped_in_charts():
-    drawings = draw(view("hostile"), sections=SECTIONS, narrow=True)
-    for drawing in drawings.values():
+    drawings = draw(build_view(traced(hostile_comparison())), sections=SECTIONS, narrow=True)
+    assert drawings["power"]
+    for drawing in filter(None, drawings.values()):
         for svg in (drawing.wide, drawing.narrow):
             assert "<script" not in svg
     assert "&lt;script&gt;" in drawings["waterfall"].wide
