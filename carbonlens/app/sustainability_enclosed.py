@@ -40,7 +40,7 @@ def words_of(runs: int) -> str:
     if runs <= MOST_RUNS:
         return (
             "It carries every run, the factors and the inventory, and the ledger’s records where these are "
-            "few enough for it to be verified by itself; else it is verified with --ledger."
+            "few enough and were not left out, to be verified by itself; else it is verified with --ledger."
         )
     return (
         "Its runs are too many to travel with it: it carries their sums by hour and by tag, the factors "

@@ -63,6 +63,7 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
     ledger: str | Path | None = None,
     now_us: int | None = None,
     templates: str | Path | None = None,
+    with_records: bool = True,
     making: Making = Making(),  # noqa: B008  # frozen
 ) -> dict[str, Path]:
     """Write the report of a quarter and return its files by format.
@@ -78,6 +79,7 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
         ledger: The ledger's folder; found likewise.
         now_us: The present, UTC microseconds; by the clock when ``None``.
         templates: The user's own templates, as of ``report``.
+        with_records: Whether its files carry the whole ledger's records, where these are few enough.
         making: Limits of making the pages, and who is told how it goes.
 
     Raises:
@@ -94,6 +96,8 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
     start_rendering(formats)
     gathered = gather(period, inventory=inventory, factors=factors, ledger=ledger, now_us=now_us)
     given = material(gathered, look=look, numbers=numbers)
+    if not with_records:
+        given = msgspec.structs.replace(given, records=b"")
     contents = {format_: rendered(given, format_, making) for format_ in dict.fromkeys(formats)}
     return save(contents, out_dir, f"sustainability-{given.basis.period}")
 

@@ -13,6 +13,11 @@ from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption, 
 from carbonlens.cli.report_progress import Progress
 from carbonlens.cli.report_templates import InitTemplateOption, ListTemplatesOption
 
+WithoutRecordsOption = Annotated[
+    bool,
+    grammar.Option("--without-records", help="Leave the ledger's records out of the sustainability report."),
+]
+
 if TYPE_CHECKING:
     from carbonlens.domain.comparison import Comparison
     from carbonlens.domain.evidence import Evidence
@@ -49,6 +54,7 @@ def report_command(
             "--templates", metavar="DIR", help="Your own templates and theme.toml [pyproject.toml]."
         ),
     ] = None,
+    without_records: WithoutRecordsOption = False,
     memory_mb: Annotated[
         int, grammar.Option("--memory-mb", metavar="MB", min=1, help="Memory that making a file may take.")
     ] = 1024,
@@ -79,10 +85,12 @@ def report_command(
                 factors=factors,
                 ledger=ledger,
                 templates=templates,
+                with_records=not without_records,
                 making=making,
             )
         else:
-            refuse_others(period=period, inventory=inventory, factors=factors, kind=kind)
+            left_out = without_records or None
+            refuse_others(kind, period=period, inventory=inventory, factors=factors, without_records=left_out)
             check_choice((kind,), formats)
             ensure_writable(output)
             start_rendering(formats)
@@ -138,4 +146,5 @@ def refuse_others(kind: str = "sustainability", **given: object) -> None:
 
     for name, value in given.items():
         if value is not None:
-            raise UsageError(f"the {kind} report takes no --{name}", where=f"--{name}", mend="leave it out")
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"the {kind} report takes no {option}", where=option, mend="leave it out")

@@ -47,6 +47,7 @@ def test_the_page_and_a_closed_quarter_is_no_draft(tmp_path):
         (("sustainability", "--study", "s"), "takes no --study"),
         (("business-case", "--period", "2026Q3"), "takes no --period"),
         (("engineering", "--factors", "f.csv"), "takes no --factors"),
+        (("engineering", "--without-records"), "takes no --without-records"),
         (("sustainability", "--format", "docx"), "no such format"),
     ],
 )

@@ -89,6 +89,14 @@ def test_of_one_run_there_is_a_report_that_says_what_it_lacks(page):
 
 
 @pytest.mark.slow
+def test_the_records_of_a_ledger_can_be_left_out(shell):
+    report(shell, "--period", "2026Q3", "--format", "json", "--without-records", "-o", "bare")
+    file = shell.folder / "bare" / "sustainability-2026Q3.json"
+    assert json.loads(file.read_text("utf-8"))["ledger_zip"] is None
+    shell("verify", file, "--ledger", "ledger")
+
+
+@pytest.mark.slow
 def test_without_a_factor_emissions_are_unknown_and_a_finding_names_the_zone(page):
     text, figures = page
     for method in ("location", "market"):
