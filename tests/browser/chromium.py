@@ -9,6 +9,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / ".venv/share/axe/axe_playwright_python/axe.min.js"
 """axe-core, as ``scripts/setup.sh`` installs it."""
@@ -17,6 +19,10 @@ NEEDED = bool(os.environ.get("CARBONLENS_NEEDS_BROWSER"))
 """Whether tests without a browser fail rather than be skipped, as in CI."""
 
 BROWSER = next((b for b in ("chromium", "chromium-browser", "google-chrome") if shutil.which(b)), None)
+IN_A_BROWSER = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None and not NEEDED, reason="no Chromium on this machine"),
+]
 
 
 HIDDEN_TEXT = """

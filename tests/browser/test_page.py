@@ -7,20 +7,10 @@ import re
 import pytest
 
 from carbonlens.reporting.chart_theme import DARK, LIGHT
-from tests.browser.chromium import AXE, BARRIERS, BROWSER, HIDDEN_TEXT, LOUD, NEEDED, Browser
+from tests.browser.chromium import HIDDEN_TEXT, IN_A_BROWSER, LOUD
 from tests.browser.pages import PAGES
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None and not NEEDED, reason="no Chromium on this machine"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    started = Browser(tmp_path_factory.mktemp("profile"))
-    yield started
-    started.close()
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -87,15 +77,8 @@ def test_a_table_that_becomes_too_wide_says_so_then(browser, pages):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [375, 1280])
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_no_serious_barrier(browser, pages, name, width, dark):
-    if not AXE.is_file() and not NEEDED:
-        pytest.skip("no axe-core here: scripts/setup.sh installs it")
-    browser.open(pages[name], width=width, dark=dark)
-    browser.evaluate("document.fonts.ready.then(() => 1)")
-    browser.evaluate(AXE.read_text(encoding="utf-8"))
-    found = browser.evaluate(BARRIERS)
-    assert found["passes"] > 15
-    assert found["barriers"] == [], found["others"]
+def test_axe_finds_no_serious_barrier(has_no_barrier, pages, name, width, dark):
+    has_no_barrier(pages[name], width=width, dark=dark)
 
 
 @pytest.mark.parametrize("name", PAGES)

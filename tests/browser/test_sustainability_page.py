@@ -2,19 +2,9 @@
 
 import pytest
 
-from tests.browser.chromium import AXE, BARRIERS, BROWSER, HIDDEN_TEXT, LOUD, NEEDED, Browser
+from tests.browser.chromium import HIDDEN_TEXT, IN_A_BROWSER, LOUD
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None and not NEEDED, reason="no Chromium on this machine"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    started = Browser(tmp_path_factory.mktemp("profile"))
-    yield started
-    started.close()
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +24,8 @@ def test_nothing_sticks_out_of_the_window(browser, page, width):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [375, 1280])
-def test_axe_finds_no_serious_barrier(browser, page, width, dark):
-    if not AXE.is_file() and not NEEDED:
-        pytest.skip("no axe-core here: scripts/setup.sh installs it")
-    browser.open(page, width=width, dark=dark)
-    browser.evaluate("document.fonts.ready.then(() => 1)")
-    browser.evaluate(AXE.read_text(encoding="utf-8"))
-    found = browser.evaluate(BARRIERS)
-    assert found["passes"] > 15
-    assert found["barriers"] == [], found["others"]
+def test_axe_finds_no_serious_barrier(has_no_barrier, page, width, dark):
+    has_no_barrier(page, width=width, dark=dark)
 
 
 def test_no_request_leaves_and_the_console_is_silent(browser, page):
