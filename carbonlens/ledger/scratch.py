@@ -5,6 +5,22 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from carbonlens.errors import UnwritableError
+
+
+def unwritable(file: Path | None, why: str) -> UnwritableError:
+    """Return the error for a temporary file that cannot be written.
+
+    Args:
+        file: The file; ``None`` where there is not even a folder for it.
+        why: What the system says.
+    """
+    return UnwritableError(
+        f"temporary files cannot be written ({why})",
+        where=tempfile.gettempdir() if file is None else str(file.parent),
+        mend="make free space there, or set TMPDIR to another folder",
+    )
+
 
 class Scratch:
     """A folder of files that go when it is closed; there is none until a file is wanted."""
@@ -19,9 +35,15 @@ class Scratch:
 
         Args:
             name: What its name ends with.
+
+        Raises:
+            UnwritableError: If there is no folder for temporary files.
         """
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="carbonlens-")
+            try:
+                self._folder = tempfile.TemporaryDirectory(prefix="carbonlens-")
+            except OSError as error:
+                raise unwritable(None, error.strerror or str(error)) from error
         self._files += 1
         return Path(self._folder.name) / f"{self._files:06}-{name}"
 

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from carbonlens.errors import RecordError
 from carbonlens.ledger import fetching
 from carbonlens.ledger.parquet import quoted
+from carbonlens.ledger.scratch import unwritable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,12 +64,20 @@ def settle(view: View, frame: Frame) -> Settled:
 
     Raises:
         RecordError: If a file of the ledger went away since the view was opened, or is damaged.
+        UnwritableError: If there is no room for them where temporary files go.
     """
     relation: Any = frame.to_native()
     file = view.scratch.file("settled.parquet")
     # Types are told apart by their text: the same text, the same question.
     columns = tuple(zip(relation.columns, map(str, relation.types), strict=True))
-    view.run(f"COPY ({relation.sql_query()}) TO {quoted(file)} (FORMAT parquet, COMPRESSION snappy)")
+    try:
+        view.run(f"COPY ({relation.sql_query()}) TO {quoted(file)} (FORMAT parquet, COMPRESSION snappy)")
+    except RecordError as error:
+        # What is said of our own file is no word on the ledger's.
+        said = str(error.__cause__).splitlines()[0]
+        if str(file.parent) in said:
+            raise unwritable(file, said) from error
+        raise
     return Settled(view=view, file=file, columns=columns)
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import tempfile
+
 import pytest
 
-from carbonlens.errors import RecordError
+from carbonlens.errors import RecordError, UnwritableError
 from carbonlens.ledger import queries, settling
 from carbonlens.ledger.amounts import ENERGY
 from carbonlens.ledger.opening import one_opening, open_ledger
@@ -103,3 +108,26 @@ def test_another_ledger_is_not_taken_for_the_one_that_is_open(folder, tmp_path):
     with one_opening(folder), open_ledger(tmp_path) as other:
         assert other.path == tmp_path
         assert not other.holds("run-1")
+
+
+def test_a_full_disk_for_temporary_files_is_named(folder, tmp_path, monkeypatch):
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root may mount a small file system")
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    try:
+        (place / "ballast").write_bytes(b"x" * (shutil.disk_usage(place).free - 4096))
+        with Ledger(folder).query() as view, pytest.raises(UnwritableError, match="TMPDIR") as caught:
+            settle(view, view.parts)
+        assert str(place) in str(caught.value)
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_without_a_folder_for_temporary_files_it_is_said(folder, tmp_path, monkeypatch):
+    with Ledger(folder).query() as view:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+        with pytest.raises(UnwritableError, match="TMPDIR"):
+            settle(view, view.parts)
