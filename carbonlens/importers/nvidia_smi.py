@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import chain, islice, product
+from itertools import chain, product
 from typing import Final
 
 import msgspec
@@ -105,6 +105,22 @@ class Row(msgspec.Struct, frozen=True):
     cells: list[str]
 
 
+def _first(rows: Iterator[Row | Chunk | Finding]) -> tuple[list[Row | Chunk | Finding], list[Row]]:
+    """Return what comes up to the last row that is looked ahead at, and those rows.
+
+    However many lines before them are none: a driver that was down for hours tells nothing of its columns.
+    """
+    met: list[Row | Chunk | Finding] = []
+    ahead: list[Row] = []
+    for row in rows:
+        met.append(row)
+        if isinstance(row, Row):
+            ahead.append(row)
+            if len(ahead) == _LOOK_AHEAD:
+                break
+    return met, ahead
+
+
 class _Log:
     def __init__(self, source: Source, options: Options) -> None:
         self._source = source
@@ -140,8 +156,7 @@ class _Log:
                 mend="log power.draw too, and index where there are several GPUs",
             )
         rows: Iterator[Row | Chunk | Finding] = self._parsed(self._source.lines())
-        met = list(islice(rows, _LOOK_AHEAD))
-        ahead = [row for row in met if isinstance(row, Row)]
+        met, ahead = _first(rows)
         self._bears_units = any(with_unit(r.cells[c.place])[1] for r in ahead for c in self._power)
         id_places = self._id_places(ahead)
         self._counts = self._counted_columns(ahead, id_places)
@@ -151,7 +166,7 @@ class _Log:
             yield Named(hardware=", ".join(hardware))
         places = self._places(ahead, id_places)
         samples = DeviceSamples(has_times=self._time is not None)
-        if len(met) == _LOOK_AHEAD and self._may_be_plain(places):
+        if len(ahead) == _LOOK_AHEAD and self._may_be_plain(places):
             rows = self._by_blocks(self._line, id_places, samples)
         yield from self._said
         yield from self._taken(chain(met, rows), id_places, places, samples)

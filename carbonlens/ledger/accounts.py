@@ -17,6 +17,7 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import Boundary, Grade
 from carbonlens.ledger import queries, schema, settling
 from carbonlens.ledger.amounts import COST, EMISSIONS, ENERGY, Amount, groups_of
+from carbonlens.ledger.fetching import asking
 from carbonlens.ledger.schema import unescaped
 from carbonlens.ledger.value_sums import GRADES
 
@@ -135,10 +136,12 @@ def account(
 
     Raises:
         SelectionError: If a label is not known.
+        RecordError: If a file of the ledger went away since the view was opened, or is damaged.
     """
-    dates = None if calendar is None else view.calendar(calendar)
-    parts = queries.labelled(queries.roots(view.parts, view.orphans), by, dates)
-    return account_of(view, parts, by, rates)
+    with asking(view):
+        dates = None if calendar is None else view.calendar(calendar)
+        parts = queries.labelled(queries.roots(view.parts, view.orphans), by, dates)
+        return account_of(view, parts, by, rates)
 
 
 def account_of(view: View, parts: Any, by: Sequence[str], rates: Sequence[Rates] = ()) -> Account:  # noqa: ANN401 - a frame
@@ -153,7 +156,11 @@ def account_of(view: View, parts: Any, by: Sequence[str], rates: Sequence[Rates]
     rated = queries.rated(parts, rates)
     held = rated.collect_schema().names()
     wanted = [n for n in dict.fromkeys((*by, *needed(rates))) if n in held]
-    return account_over(settling.settle(view, rated.select(*wanted)), rates, by)
+    settled = settling.settle(view, rated.select(*wanted))
+    try:
+        return account_over(settled, rates, by)
+    finally:
+        settled.file.unlink()  # nobody asks these rows again, and a view may be open for long
 
 
 def needed(rates: Sequence[Rates]) -> tuple[str, ...]:

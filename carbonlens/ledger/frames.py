@@ -69,8 +69,7 @@ class View:
             MissingExtraError: If DuckDB or narwhals is not installed.
             RecordError: If the folder cannot be read.
         """
-        self.ledger = ledger
-        self.period = period
+        self.ledger, self.period = ledger, period
         self.findings: list[Finding] = []
         self.undated = 0
         self._touched: tuple[footers.Footer, ...] = ()
@@ -98,9 +97,12 @@ class View:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the view, if it is not somebody else's."""
+        """Close the view, if it is not somebody else's; DuckDB's errors become ours, as of ``rows``."""
+        told = fetching.told_of(error, self.files, self.ledger)
         if not self.is_lent:
             self.close()
+        if told is not None:
+            raise told from error
 
     def close(self) -> None:
         """Release the files."""
@@ -109,7 +111,7 @@ class View:
 
     def run(self, query: str) -> list[tuple[Any, ...]]:
         """Run an SQL query of our own; errors as of ``rows``."""
-        return fetching.run(self.connection, query, self._files, self.ledger)
+        return fetching.run(self.connection, query, self.files, self.ledger)
 
     def rows(self, frame: nw.LazyFrame[Any]) -> list[dict[str, Any]]:
         """Run a query and return its rows; decimals stay exact.
@@ -117,7 +119,7 @@ class View:
         Raises:
             RecordError: If a file went away since the view was opened, or is damaged.
         """
-        return fetching.rows(frame.to_native(), self._files, self.ledger)
+        return fetching.rows(frame.to_native(), self.files, self.ledger)
 
     def fetch(self, frame: nw.LazyFrame[Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Run a query and return its columns' names, and its rows as DuckDB gives them.
@@ -126,10 +128,11 @@ class View:
             RecordError: As of ``rows``.
         """
         relation = frame.to_native()
-        return relation.columns, fetching.fetch(relation, self._files, self.ledger)
+        return relation.columns, fetching.fetch(relation, self.files, self.ledger)
 
     @property
-    def _files(self) -> list[Path]:
+    def files(self) -> list[Path]:
+        """Files that a query may read."""
         return [footer.file for footer in self._touched]
 
     def table(
@@ -157,7 +160,7 @@ class View:
         try:
             folded = exclusions.records_where(self.connection, self._touched, "run_id", run_ids)
         except duckdb.Error as error:
-            raise fetching.unread(error, self._files, self.ledger) from error
+            raise fetching.unread(error, self.files, self.ledger) from error
         return [*loose, *folded]
 
     def frame(self, query: str) -> nw.LazyFrame[Any]:
@@ -327,11 +330,13 @@ class View:
             whole = f"SELECT {names}, file FROM {scan} UNION ALL {whole}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         self.every = self._named("every", whole)
         left_out = _frame(self.connection.table("left_out")) if some_left_out else None
-        self.counting = self.parts = self._named("counting", _sql(that_count(self.every, left_out)))
+        self.counting = self.parts = self._named(
+            "counting", fetching.sql_of(that_count(self.every, left_out))
+        )
         if self.period is not None:
             hour = nw.col("hour_utc")
             inside = self.parts.filter(hour >= self.period.first_hour, hour < self.period.end_hour)
-            self.parts = self._named("parts", _sql(inside))
+            self.parts = self._named("parts", fetching.sql_of(inside))
 
     def _named(self, name: str, query: str) -> nw.LazyFrame[Any]:
         """Return a query under a name: DuckDB then binds a question of it without all that it is made of."""
@@ -394,11 +399,6 @@ def _frame(relation: DuckDBPyRelation) -> nw.LazyFrame[Any]:
 
     frame: nw.LazyFrame[Any] = nw.from_native(relation).lazy()
     return frame
-
-
-def _sql(frame: nw.LazyFrame[Any]) -> str:
-    query: str = frame.to_native().sql_query()
-    return query
 
 
 def that_count(every: nw.LazyFrame[Any], left_out: nw.LazyFrame[Any] | None) -> nw.LazyFrame[Any]:

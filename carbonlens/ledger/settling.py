@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -35,6 +36,7 @@ _MOST: Final = 256
 """Questions that are kept; the one that was not asked for longest goes."""
 
 _kept: OrderedDict[Hashable, tuple[str, fetching.Columns]] = OrderedDict()
+_lock = Lock()
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,13 +96,21 @@ def ask(settled: Settled, question: Hashable, build: Callable[[Frame], Frame]) -
     """
     view: View = settled.view
     key = (question, settled.columns)
-    if key in _kept:
-        _kept.move_to_end(key)
-    else:
+    with _lock:
+        kept = _kept.get(key)
+        if kept is not None:
+            _kept.move_to_end(key)
+    if kept is None:
         frame = build(view.frame(f"SELECT * FROM {settled.source}"))  # noqa: S608  # a quoted path: SQL takes no parameter there
         relation, columns = fetching.told(frame.to_native())
-        _kept[key] = (relation.sql_query().replace(settled.source, _SOURCE), columns)
-        if len(_kept) > _MOST:
-            _kept.popitem(last=False)
-    text, columns = _kept[key]
+        query = relation.sql_query()
+        if settled.source not in query:
+            # Written otherwise than we write it, it would be asked of this file for ever.
+            return columns.rows(view.run(query))
+        kept = (query.replace(settled.source, _SOURCE), columns)
+        with _lock:
+            _kept[key] = kept
+            if len(_kept) > _MOST:
+                _kept.popitem(last=False)
+    text, columns = kept
     return columns.rows(view.run(text.replace(_SOURCE, settled.source)))

@@ -13,6 +13,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -72,20 +73,23 @@ def _no_compiler_asked() -> Iterator[None]:
     both of them: some forty processes one after the other. What only they find (a library beside the
     compiler's) the loader could not load by its name either.
     """
-    asked = [name for name in ("_findLib_gcc", "_findLib_ld") if hasattr(ctypes.util, name)]
-    kept = {name: getattr(ctypes.util, name) for name in asked}
-    # Where there is no such list (musl), the compiler is all there is to ask.
-    if shutil.which("ldconfig", path=_SYSTEM_PATH) is None:
-        kept.clear()
-    for name in kept:
-        setattr(ctypes.util, name, _nothing)
-    try:
-        yield
-    finally:
-        for name, function in kept.items():
-            setattr(ctypes.util, name, function)
+    # Two threads at once would each put back what the other put there.
+    with _ASKING:
+        asked = [name for name in ("_findLib_gcc", "_findLib_ld") if hasattr(ctypes.util, name)]
+        kept = {name: getattr(ctypes.util, name) for name in asked}
+        # Where there is no such list (musl), the compiler is all there is to ask.
+        if shutil.which("ldconfig", path=_SYSTEM_PATH) is None:
+            kept.clear()
+        for name in kept:
+            setattr(ctypes.util, name, _nothing)
+        try:
+            yield
+        finally:
+            for name, function in kept.items():
+                setattr(ctypes.util, name, function)
 
 
+_ASKING = RLock()
 _SYSTEM_PATH = "/sbin:/usr/sbin:/bin:/usr/bin"
 
 

@@ -300,12 +300,14 @@ def apportion(parts: Sequence[float], places: int, total: float | None = None) -
     largest doubles survive a division by the grain.
 
     Args:
-        parts: Parts in the printed unit, finite.
+        parts: Parts in the printed unit; they come back as they are where one is not finite.
         places: Decimals; negative for rounding before the point.
         total: What they add up to instead: their sum as it is printed elsewhere.
     """
     from fractions import Fraction  # loaded here: a plain run prints its energy, and apportions nothing
 
+    if not all(map(math.isfinite, parts)):
+        return tuple(parts)
     if not parts:
         return ()
     grain = Fraction(10) ** -places

@@ -47,6 +47,7 @@ def waterfall(facts: Facts) -> Waterfall | None:
         _baseline_bar(facts),
         *(_step_bar(facts, m, rounded.get(m.step.step)) for m in moves if m.step.step in drawn),
         *([_rest_bar(facts, rest, rounded)] if rest else []),
+        *_remainder(facts, moves, rounded),
         _final_bar(facts),
     ]
     return Waterfall(
@@ -107,7 +108,8 @@ def _drawn(facts: Facts) -> set[str]:
 def _rounded(facts: Facts, moves: Sequence[_Move]) -> dict[str, tuple[float, int]]:
     """Return the percentages of the path's steps, rounded so that they add up to the headline as printed.
 
-    In a lattice the headline is of ratios and the parts are of joules: their sums differ by little.
+    In a lattice the headline is of ratios and the parts are of joules. Where their sums differ by more
+    than rounding does, the parts keep their own, and a bar of its own holds the rest.
     """
     saved = facts.reduction().printed.figure.estimate
     path = [m for m in moves if m.on_path and m.change.value is not None]
@@ -115,8 +117,39 @@ def _rounded(facts: Facts, moves: Sequence[_Move]) -> dict[str, tuple[float, int
         return {}
     places = fmt.percent.places(saved, _PERCENT)
     headline = round(100 * saved.value, places)
-    parts = fmt.apportion([100 * (m.change.value or 0.0) for m in path], places, total=-headline)
+    changes = [100 * (m.change.value or 0.0) for m in path]
+    is_rounding = abs(math.fsum(changes) + headline) <= len(changes) * 10.0**-places
+    parts = fmt.apportion(changes, places, total=-headline if is_rounding else None)
     return {m.step.step: (value, places) for m, value in zip(path, parts, strict=True)}
+
+
+def _remainder(facts: Facts, moves: Sequence[_Move], rounded: dict[str, tuple[float, int]]) -> list[Bar]:
+    """Return the bar of what the headline has and no step, where the steps do not add up to it."""
+    saved = facts.reduction().printed.figure.estimate
+    if not rounded or saved.value is None:
+        return []
+    places = next(iter(rounded.values()))[1]
+    printed = round(
+        -round(100 * saved.value, places) - math.fsum(value for value, _ in rounded.values()), places
+    )
+    if not printed:
+        return []
+    start = 1.0 + math.fsum(m.change.value or 0.0 for m in moves if m.on_path)
+    change = Estimate(value=1.0 - saved.value - start, unit="1", signed=True)
+    entry = facts.book.enter(
+        "waterfall.in_no_step",
+        "change that is in the total and in no step, in percent of the baseline's energy",
+        change,
+        fmt.percent(change, plus=True, at=(printed, places)),
+        formula="total - sum of the steps",
+        inputs=("total.reduction_energy",),
+    )
+    return [
+        Bar(
+            name="In no step", kind="undetermined", start=100 * start, end=100 * (1.0 - saved.value),
+            low=None, high=None, figure_id=entry.figure_id, text=entry.printed.text,
+        )
+    ]  # fmt: skip
 
 
 def _baseline_bar(facts: Facts) -> Bar:

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from carbonlens.errors import InputFileError
+from carbonlens.importers import nvidia_smi
 from carbonlens.importers.contract import Options
 from carbonlens.importers.nvidia_smi import IMPORTER
 from tests.conformance.importers import ImporterContract
@@ -193,6 +194,14 @@ def test_an_error_that_the_tool_prints_into_its_log_is_a_row_left_out(tmp_path):
     got = read_text(IMPORTER, tmp_path, text + lost, UTC)
     assert got.rows_rejected == 1
     assert float(got.energy_j) == pytest.approx(400)
+
+
+@pytest.mark.parametrize("failed", [1, nvidia_smi._LOOK_AHEAD + 1, 3 * nvidia_smi._LOOK_AHEAD])
+def test_a_driver_that_was_down_for_hours_hides_no_energy_that_came_after(tmp_path, failed):
+    down = "Failed to initialize NVML: Driver/library version mismatch\n" * failed
+    got = read_text(IMPORTER, tmp_path, f"{HEAD}\n{down}{rows()}", UTC)
+    assert float(got.energy_j) == pytest.approx(3000)
+    assert got.rows_rejected == failed
 
 
 def test_power_below_zero_is_left_out(tmp_path):

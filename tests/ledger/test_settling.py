@@ -6,11 +6,14 @@ import os
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from carbonlens.errors import RecordError, UnwritableError
 from carbonlens.ledger import queries, settling
+from carbonlens.ledger.accounts import account
 from carbonlens.ledger.amounts import ENERGY
 from carbonlens.ledger.opening import one_opening, open_ledger
 from carbonlens.ledger.settling import ask, settle
@@ -131,3 +134,31 @@ def test_without_a_folder_for_temporary_files_it_is_said(folder, tmp_path, monke
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
         with pytest.raises(UnwritableError, match="TMPDIR"):
             settle(view, view.parts)
+
+
+def test_questions_of_many_threads_are_kept_and_dropped_at_once(folder, monkeypatch):
+    monkeypatch.setattr(settling, "_MOST", 1)
+
+    def asked(number):
+        with Ledger(folder).query() as view:
+            settled = settle(view, view.parts.select("team", "energy_j"))
+            return [len(ask(settled, (number, i % 2), lambda parts: parts)) for i in range(6)]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(asked, range(4)))
+    assert len({n for counts in found for n in counts}) == 1
+
+
+def test_a_query_that_does_not_name_its_file_is_not_kept_for_others(folder, monkeypatch):
+    monkeypatch.setattr(settling.Settled, "source", property(lambda s: f"read_parquet(['{s.file}'])"))
+    for month in MONTHS:
+        with Ledger(folder).query(month) as view:
+            expected = view.rows(view.parts.select("run_id").sort("run_id"))
+            rows = settle(view, view.parts.select("run_id"))
+            assert ask(rows, "ids", lambda parts: parts.sort("run_id")) == expected
+
+
+def test_an_account_leaves_no_rows_behind(folder):
+    with Ledger(folder).query() as view:
+        account(view, ["team"])
+        assert list(Path(view.scratch.file("x").parent).iterdir()) == []

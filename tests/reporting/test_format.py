@@ -240,3 +240,8 @@ def test_digits_are_grouped_by_this_module_alone():
             if spec is not None and any("," in str(getattr(part, "value", "")) for part in spec.values):
                 found.append(f"{file.name}: {ast.unparse(node.value)}")
     assert found == ["format.py: abs(rounded)"]
+
+
+@pytest.mark.parametrize("parts", [[math.inf], [1.0, -math.inf], [math.nan, 2.0]])
+def test_what_is_not_finite_is_not_rounded(parts):
+    assert list(map(repr, fmt.apportion(parts, 2))) == list(map(repr, parts))

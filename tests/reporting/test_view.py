@@ -104,6 +104,31 @@ def test_bars_add_up_to_the_headline_where_it_is_of_ratios_and_they_are_of_joule
     assert -sum(number(f.number) for f in shares) == pytest.approx(headline, abs=1e-9)
 
 
+def test_a_step_takes_over_nothing_of_what_is_in_no_step():
+    """Ratios are averaged as logarithms: of rounds that scatter by half they come to another total."""
+    noise = random.Random(1)  # noqa: S311 - measurements, no secrets
+    runs = [
+        run(
+            "+".join(cell) or "baseline",
+            joules * (noise.lognormvariate(0, 0.5) if cell else 1),
+            repeat=i,
+            on=tuple(cell),
+        )
+        for cell, joules in SHAPLEY_2.items()
+        for i in range(1, 41)
+    ]
+    view = build_view(compare_study(study_from_runs(runs), runs, Vector(), {}))
+    bars = {b.name: b for b in view.business_case.waterfall.bars}
+    alone = bars["In no step"]
+    parts = [f for i, f in view.figures.items() if i.endswith(".share_of_baseline")]
+    for part in parts:
+        assert number(part.number) == pytest.approx(100 * part.figure.estimate.value, abs=1.0)
+    printed = [number(f.number) for f in (*parts, view.figures[alone.figure_id])]
+    headline = number(view.figures["total.reduction_energy"].number)
+    assert -sum(printed) == pytest.approx(headline, abs=1e-9)
+    assert abs(printed[-1]) > 1
+
+
 @pytest.mark.parametrize("name", ["demo", "demo_from_runs", "lattice"])
 @pytest.mark.parametrize("measure", ["energy", "emissions_location", "emissions_market", "cost"])
 def test_printed_attribution_adds_up(name, measure, views):
