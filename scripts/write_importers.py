@@ -75,15 +75,20 @@ carbonlens compare --study resnet
 ```
 
 `--units` counts the work of each run of a file. Without it whole runs are compared, and that is said;
-with it for some steps alone `compare` names what lacks. A tag `study`, `step`, `role`, `units`, `site`
-or `zone` is refused: those are fields of a run, and nothing reads a tag of such a name.
+with it for some steps alone `compare` names what lacks. What a source states of study, step, role, unit
+or units stays, by options and by a map (whose tags, team, site and zone go before the source's own);
+what is left aside is said (CL294). A unit and its count go together: `--unit` is not put to a count that
+the source states, unless `--units` says the same one. A tag `study`, `step`, `role`, `units`, `site` or
+`zone` is refused: those are fields of a run, and nothing reads a tag of such a name. A tag `unit` may
+name a business unit.
 
 Two traces that are equal to the last byte are one, unless they are of two hosts: by `--host` or `host`
 in a map, or by names such as `gpu_host_a.csv` and `gpu_host_b.csv`, which is said.
 
 A log that is written on (`nvidia-smi -l`) may be imported again and again: what begins with all of an
 earlier content takes the place of that import (CL292), an older copy of it adds nothing, and tags and
-corrections made since stay. Logs without times that begin alike are one only under one name. Of a table
+corrections made since stay. Units told of the shorter log do not: how many the longer one did is unknown
+until `--units` says it again. Logs without times that begin alike are one only under one name. Of a table
 that gets rows, the rows that are there count once (CL212, and their number is printed). What was said
 by `--tz`, `--boundary`, `--interval`, `--start`, `--voltage` or `--columns` is kept with the runs and
 holds for the next import of the log; said later, or otherwise, of content that is in the ledger, these,

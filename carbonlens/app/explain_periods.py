@@ -66,11 +66,11 @@ class Periods:
 
         Args:
             name: An id of it.
-            period: The quarter that was asked for; that of the id, else the last one when ``None``.
+            period: The quarter that was asked for; the last one when ``None``. That of the id goes before it.
         """
         from carbonlens.app.explain_quarter import page_figures, quarter_of
 
-        quarter = period or quarter_of(name)
+        quarter = quarter_of(name) or period
         if quarter not in self._pages:
             self._pages[quarter] = page_figures(quarter, self._source())
         return self._pages[quarter]

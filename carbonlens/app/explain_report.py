@@ -7,6 +7,7 @@ with the command that opens it by the ledger. Nothing is verified here: ``verify
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -20,18 +21,28 @@ from carbonlens.app.explain import SHOWN, none_such
 from carbonlens.app.explain_items import run_makers
 from carbonlens.app.explain_records import Records
 from carbonlens.app.said_figures import said_figure
+from carbonlens.app.sustainability_carried import unpack
 from carbonlens.app.sustainability_enclosed import Basis
 from carbonlens.app.sustainability_report import SCHEMA as OF_QUARTER
-from carbonlens.app.sustainability_verify import basis_in, factors_in, write_inventory
+from carbonlens.app.sustainability_verify import basis_in, carried_by, factors_in, write_inventory
+from carbonlens.app.verify import computing
 from carbonlens.app.verify_reading import data_of, read
 from carbonlens.domain.evidence import Evidence
 from carbonlens.domain.figure import Figure
-from carbonlens.errors import InputFileError
+from carbonlens.errors import InputFileError, MissingExtraError
 from carbonlens.reporting.explanation import Item, Node, item_of, tree
 from carbonlens.reporting.report_json import SCHEMA as OF_STUDY
 
 _OF_LEDGER: Final = ("run:", "runs.", "reading:")
+_KINDS_OF_LEDGER: Final = ("run", "runs", "reading", "charge")
+_CARRIED: Final = "as the report carries it"
 _FROM: Final = "from the report alone, not verified: carbonlens verify REPORT"
+_LONGEST_ID: Final = 200
+"""Characters of an id that a command is told for: ids of ours are shorter."""
+
+_DEEPEST: Final = 200
+"""Levels of figures that rest on others; those of a report of ours are a few."""
+
 _OTHER_SET: Final = "as this carbonlens has it: the report rests on another set of factors"
 
 
@@ -55,7 +66,24 @@ def explain_in_report(figure_ids: Iterable[str], report: Path, *, most: int = SH
             if item is None:
                 raise none_such(name, held.figures, "list ids: carbonlens explain --report REPORT --list")
             root = msgspec.structs.replace(item, details=(*item.details, _FROM))
-            yield tree(root, held.resolve, most=most)
+            yield _tree(root, held.resolve, most, report)
+
+
+def _tree(root: Item, resolve: Callable[[str], Item], most: int, report: Path) -> Node:
+    """Return all that a figure rests on; a file can have figures rest on each other without an end."""
+    try:
+        found = tree(root, resolve, most=most)
+    except RecursionError as error:
+        raise _no_report(report, _TOO_DEEP) from error
+    level, depth = [found], 0
+    while level:
+        level, depth = [child for node in level for child in node.children], depth + 1
+        if depth > _DEEPEST:
+            raise _no_report(report, _TOO_DEEP)
+    return found
+
+
+_TOO_DEEP: Final = f"has figures that rest on others over more than {_DEEPEST} levels"
 
 
 def ids_in_report(report: Path) -> tuple[str, ...]:
@@ -71,7 +99,12 @@ def ids_in_report(report: Path) -> tuple[str, ...]:
 
 
 def _shape(report: Path) -> dict[str, Any]:
-    _, _, data = data_of(report)
+    return _opened(report)[2]
+
+
+def _opened(report: Path) -> tuple[str, bytes, dict[str, Any]]:
+    """Return a report's format, bytes and data."""
+    kind, content, data = data_of(report)
     try:
         shape = msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -80,7 +113,7 @@ def _shape(report: Path) -> dict[str, Any]:
         raise _no_report(report, "is no report")
     if not isinstance(shape.get("figures"), dict):
         raise _no_report(report, "lacks its figures")
-    return shape
+    return kind, content, shape
 
 
 def _no_report(report: Path, what: str) -> InputFileError:
@@ -98,7 +131,7 @@ class _InReport:
             folder: An empty one, for the files that the report carries.
         """
         self._report, self._folder = report, folder
-        self._shape = _shape(report)
+        self._kind, self._content, self._shape = _opened(report)
 
     @property
     def figures(self) -> Mapping[str, object]:
@@ -133,8 +166,9 @@ class _InReport:
         if found is not None:
             return found
         what = "stands in the ledger" if name.startswith(_OF_LEDGER) else "not printed in the report"
-        mend = f"needs the ledger: carbonlens explain '{name}' --ledger DIR"
-        return Item(item_id=name, kind="unknown", title=what, details=(mend,))
+        return Item(
+            item_id=name, kind="unknown", title=what, details=(f"needs the ledger: {_command(name)}",)
+        )
 
     def _record(self, name: str) -> Item | None:
         make = self._runs.get(name.removeprefix("run:")) if name.startswith("run:") else None
@@ -147,10 +181,27 @@ class _InReport:
             return msgspec.structs.replace(made, details=(words,))
         if name.startswith("study:"):
             return Item(item_id=name, kind="study", title=f"study {name.removeprefix('study:')}")
-        found = None if self._records is None else self._records.find(name, of_ledger=False)
-        if found is not None and found.kind == "factor" and name in self._doubtful:
+        records = self._records
+        if records is None:
+            return None
+        found = records.find(name, of_ledger=False)
+        if found is None or found.kind == "meter":
+            return self._of_ledger(name, records) or found
+        if found.kind == "factor" and name in self._doubtful:
             return msgspec.structs.replace(found, details=(*found.details, _OTHER_SET))
         return found
+
+    def _of_ledger(self, name: str, records: Records) -> Item | None:
+        """Return what stands in the ledger's records, where the report carries them."""
+        if not self._carried:
+            return None
+        try:
+            found = records.find(name)
+        except MissingExtraError:
+            return None  # Then it is told as what the report lacks.
+        if found is None or found.kind not in _KINDS_OF_LEDGER:
+            return found
+        return msgspec.structs.replace(found, details=(*found.details, _CARRIED))
 
     @cached_property
     def _basis(self) -> Basis | None:
@@ -163,8 +214,20 @@ class _InReport:
         """Rows of factors and what the inventory declares, as a quarter's report carries them."""
         if self._basis is None:
             return None
-        write_inventory(self._basis, self._folder)
-        return Records(inventory=self._folder, factors=factors_in(self._basis))
+        where = str(self._report)
+        inventory, ledger = self._folder / "inventory", self._folder / "ledger"
+        inventory.mkdir()
+        write_inventory(self._basis, inventory, where)
+        if self._carried:
+            unpack(self._carried, ledger, where)
+        return Records(inventory=inventory, factors=factors_in(self._basis), ledger=ledger)
+
+    @cached_property
+    def _carried(self) -> bytes:
+        """The ledger's records that a quarter's report carries; empty where it has none."""
+        if self._basis is None:
+            return b""
+        return carried_by(self._kind, self._content, self._shape, str(self._report))
 
     @cached_property
     def _doubtful(self) -> frozenset[str]:
@@ -194,4 +257,13 @@ class _InReport:
             return {}
         from carbonlens.app.explain_study import figures_of_evidence
 
-        return {f.figure_id: f for f in figures_of_evidence(self._evidence)}
+        with computing(str(self._report)):
+            return {f.figure_id: f for f in figures_of_evidence(self._evidence)}
+
+
+def _command(name: str) -> str:
+    """Return the command that explains an id by its ledger; the id of an odd file is not put into it."""
+    if not name.isprintable() or len(name) > _LONGEST_ID or name.startswith("-"):
+        return "carbonlens explain FIGURE --ledger DIR"
+    quoted = shlex.quote(name)
+    return f"carbonlens explain {quoted if quoted != name else repr(name)} --ledger DIR"

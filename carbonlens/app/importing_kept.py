@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Final
+
 from carbonlens.app.importing_again import Again
 from carbonlens.app.importing_totals import Sums
 from carbonlens.domain.counting import counted
@@ -9,6 +12,9 @@ from carbonlens.domain.finding import Finding, Severity
 from carbonlens.domain.run import Run
 from carbonlens.importers.contract import AlikeRecords, RunRecord
 from carbonlens.importers.harvest import MOST_ALIKE
+
+_CORRECT: Final = "mend the source; or correct a run: carbonlens runs supersede RUN_ID --by FIELD=VALUE"
+_COUNT: Final = "import the log again with --units N, or with units in a [[place]] of --map"
 
 
 class Kept:
@@ -30,6 +36,8 @@ class Kept:
         """Start with nothing."""
         self.again = again
         self.known = self.replaced = self._named = 0
+        self._uncounted = 0
+        self._aside: Counter[tuple[str, ...]] = Counter()
         self.fresh: list[RunRecord] = []
         self.alike: list[AlikeRecords] = []
         self.alike_sums = Sums()
@@ -58,6 +66,35 @@ class Kept:
             more = counted(self._named - MOST_ALIKE, "more run is", "more runs are")
             text = f"{more} in the ledger already; each counts once"
             self.findings.append(finding_at("CL212", "info", text, file))
+
+    def note_aside(self, names: tuple[str, ...], runs: int = 1) -> None:
+        """Note what is told of new runs and goes behind what their source states.
+
+        Args:
+            names: Options, and fields of the map; none where all that is told stands on them.
+            runs: How many there are.
+        """
+        if names:
+            self._aside[names] += runs
+
+    def note_uncounted(self) -> None:
+        """Note a run that has grown beyond the units that were told of it."""
+        self._uncounted += 1
+
+    def say_at_end(self, file: str) -> None:
+        """Say what was noted of new runs.
+
+        Args:
+            file: The source.
+        """
+        for names, runs in self._aside.items():
+            whose = counted(runs, "run", "runs")
+            text = f"{', '.join(names)}: left aside for {whose}, of which the source states it otherwise"
+            self.findings.append(finding_at("CL294", "info", text, file, _CORRECT))
+        if self._uncounted:
+            grown = counted(self._uncounted, "run has grown", "runs have grown")
+            text = f"{grown}, since units were told: how many were done by now is unknown"
+            self.findings.append(finding_at("CL292", "warning", text, file, _COUNT))
 
 
 def finding_at(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from carbonlens.app.importing_versions import Marks
 from carbonlens.app.places import find_place
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.import_map import ImportMap
+from carbonlens.domain.import_map import ImportMap, PlaceRule
 from carbonlens.domain.in_study import InStudy, of_unstated
 from carbonlens.domain.run import Run
 from carbonlens.errors import SelectionError
@@ -20,7 +20,8 @@ class Places:
     """Puts on runs what the user and their source say of where they belong.
 
     Args:
-        rules: By path and project; they go before the source's own place.
+        rules: By path and project. Their tags, team, site and zone go before the source's own; what they
+            tell of a study goes before ``in_study``, and behind what the source states.
         tags: For every run; they go before all.
         site: Of runs that state none.
         in_study: Study, step and work of runs that state none.
@@ -52,11 +53,14 @@ class Places:
             rule = self._rules.place_of(path, record.project)
             team = {"team": rule.team} if rule.team else {}
             site = rule.site or (None if record.run.site else self._site)
+            told = InStudy(**{**self._in_study.told, **rule.told})
+            taken = of_unstated(record.run, told)
             return Marks(
                 tags={**rule.tags, **team, **self._tags},
                 site=site,
                 zone=rule.zone,
-                **{**of_unstated(record.run, self._in_study), **rule.told},
+                aside=(*_aside(told, taken, rule), *self._site_aside(record.run, rule)),
+                **taken,
             )
 
         return marks
@@ -75,10 +79,20 @@ class Places:
         site = rule.site or run.site or self._site
         return msgspec.structs.replace(run, tags=tags, site=site, zone=zone), findings
 
+    def _site_aside(self, run: Run, rule: PlaceRule) -> tuple[str, ...]:
+        is_aside = self._site and run.site and not rule.site and run.site != self._site
+        return ("--site",) if is_aside else ()
+
     def _zone_of(self, place: Written) -> tuple[str | None, Finding | None]:
         if place not in self._zones:
             self._zones[place] = _looked_up(place)
         return self._zones[place]
+
+
+def _aside(told: InStudy, taken: Mapping[str, object], rule: PlaceRule) -> list[str]:
+    """Return what is told and not taken, as the user wrote it."""
+    names = [name for name in told.told if name not in taken]
+    return [f"--{name}" if getattr(rule, name) is None else f"{name} of --map" for name in names]
 
 
 def _looked_up(place: Written) -> tuple[str | None, Finding | None]:

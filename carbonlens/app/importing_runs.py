@@ -23,6 +23,7 @@ from carbonlens.app.importing_further import (
     touch,
 )
 from carbonlens.app.importing_kept import Kept, finding_at
+from carbonlens.app.importing_names import Names
 from carbonlens.app.importing_studies import in_study, is_same_source
 from carbonlens.app.importing_told import zones_in
 from carbonlens.app.importing_totals import Sums, stated_j, sums_of
@@ -67,12 +68,12 @@ class RunKeeper:
         self._versions = Versions(self._run)
         self._machines: dict[tuple[str, int], list[RunRecord]] = defaultdict(list)
         self._alike = AlikeKept(SAME_TIME_US)
-        self._studies: dict[str | None, None] = {}
+        self._names = Names()
         self.now_us = time.time_ns() // 1000
         for run in store.view().runs:
             record = RunRecord(run=run, machine=_machine_of(run))
             self._known[(run.study, run.run_id)] = record
-            self._studies[run.study] = None
+            self._names.add(run.study, (run.run_id,))
             self._place(record)
             self._versions.add(run)
             self._contents.add(run)
@@ -96,7 +97,7 @@ class RunKeeper:
         """
         self.now_us += 1
         kept = Kept(again)
-        before = Before(self._known_of, self._has_start, SAME_TIME_US)
+        before = Before(self._names.among, self._has_start, SAME_TIME_US)
         records, alike = parted(*in_study(records, alike, again.marks), before)
         slots: dict[Key, int] = {}
         fresh: dict[Key, RunRecord] = {}
@@ -127,7 +128,7 @@ class RunKeeper:
             self._versions.add(run)
             self._take_out(run, kept)
             self._new.add(key_of(record))
-            self._studies[run.study] = None
+            self._names.add(run.study, (run.run_id,))
             kept.fresh.append(done)
             kept.findings += [*said, *_overlong(run, file)]
             self._known[key_of(record)] = done
@@ -135,6 +136,8 @@ class RunKeeper:
             self.sums.add(done)
             if run.parent_run_id is not None:
                 self._children.append(done)
+            kept.note_aside(again.marks(record).aside)
+        kept.say_at_end(file)
         return kept
 
     def latest(self, runs: Iterable[Run]) -> tuple[Run, ...]:
@@ -165,6 +168,9 @@ class RunKeeper:
             return
         kept.replaced += 1
         key = (run.supersedes_study or None, run.supersedes)
+        earlier = self._find(key)
+        if earlier is not None and earlier.run.units is not None and run.units is None:
+            kept.note_uncounted()
         if key in self._new:
             self.sums.drop(self._known[key])
 
@@ -185,7 +191,8 @@ class RunKeeper:
         done = msgspec.structs.replace(told, pattern=msgspec.structs.replace(first, run=run), runs=runs)
         kept.findings += said
         kept.alike.append(done)
-        self._studies[run.study] = None
+        kept.note_aside(kept.again.marks(first).aside, len(done))
+        self._names.add(run.study, runs.run_ids)
         self._alike.add(done)
         sums = sums_of(done)
         kept.alike_sums.include(sums)
@@ -206,17 +213,12 @@ class RunKeeper:
     def _is_known(self, key: Key) -> bool:
         return key in self._known or key in self._alike.keys
 
-    def _known_of(self, names: set[str]) -> set[str]:
-        held = [keys for keys in (self._known, self._alike.keys) if keys]
-        pairs = [(keys, study) for keys in held for study in self._studies]
-        return {name for name in names if any((study, name) in keys for keys, study in pairs)}
-
     def _elsewhere(self, record: RunRecord, marks: Marks) -> RunRecord | None:
         """Return the record of a run whose source names no study, under the study that was told of it."""
         run = record.run
         if run.study != marks.study:
             return None
-        for study in self._studies:
+        for study in self._names.studies(run.run_id):
             found = self._find((study, run.run_id)) if study != run.study else None
             if found is not None and is_same_source(run, found.run, marks, is_one=record.cumulative):
                 return found

@@ -41,11 +41,13 @@ class Marks(InStudy, frozen=True, kw_only=True):
     Attributes:
         tags: By the command line and the map.
         site, zone: ``None`` where nothing is said, or the source states one that goes before.
+        aside: What else is said, and goes behind what the source states, as the user wrote it.
     """
 
     tags: Mapping[str, str] = msgspec.field(default_factory=dict)
     site: str | None = None
     zone: str | None = None
+    aside: tuple[str, ...] = ()
 
 
 class Versions:
@@ -111,7 +113,9 @@ def remade(run: Run, marks: Marks, versions: Sequence[Run], *, grown: bool) -> R
     by_hand = _by_hand(versions)
     kept = {f: v for f, v in by_hand.items() if f not in _MARKS and not (grown and f in _MEASURED)}
     source_tags = run.tags if grown else {}
-    in_study = {f: kept.get(f, stated(run, f)) or getattr(last, f) for f in FIELDS} | marks.told
+    # Units that were told count what was measured then; how many a longer log is of is to be told anew.
+    stay = FIELDS if not (grown and _is_further(run, last)) else [f for f in FIELDS if f not in _MEASURED]
+    in_study = {f: kept.get(f, stated(run, f)) or getattr(last, f) for f in stay} | marks.told
     return msgspec.structs.replace(
         run,
         **{**kept, **in_study},
@@ -122,6 +126,10 @@ def remade(run: Run, marks: Marks, versions: Sequence[Run], *, grown: bool) -> R
         supersedes=last.run_id,
         supersedes_study=last.study or "",
     )
+
+
+def _is_further(run: Run, last: Run) -> bool:
+    return any(getattr(run, field) != getattr(last, field) for field in _MEASURED - {"units"})
 
 
 def differs(run: Run, earlier: Run, *, but_for: Iterable[str] = ()) -> bool:

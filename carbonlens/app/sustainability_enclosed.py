@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +11,14 @@ import msgspec
 
 from carbonlens.app.report_enclosed import csv_of
 from carbonlens.app.sustainability import Gathered
-from carbonlens.app.sustainability_carried import LEDGER_ZIP, MOST_IN_DATA, MOST_IN_PDF, records_of
+from carbonlens.app.sustainability_carried import (
+    LEDGER_ZIP,
+    MOST_IN_DATA,
+    MOST_IN_PDF,
+    LeftOut,
+    Packed,
+    records_of,
+)
 from carbonlens.domain.counting import counted
 from carbonlens.domain.factor_row import FactorRow
 from carbonlens.domain.number_style import NumberStyle
@@ -31,12 +38,26 @@ _BY_TAG: Final = ("site", "team", "model", "hardware", "workload", "unit", "boun
 _FACTOR: Final = tuple(FactorRow.__struct_fields__)
 
 
-def words_of(runs: int) -> str:
+_WHY: Final[Mapping[LeftOut, str]] = {
+    "redacted": "what a redaction takes out lies in them still (carbonlens ledger verify says where)",
+    "unnamed": "one of them has a name that no archive may hold",
+    "changing": "they were written to each time that they were read",
+}
+"""Why records stay behind, for a reader of the report."""
+
+
+def words_of(runs: int, why: LeftOut = "") -> str:
     """Return what of the runs travels with the report, in words.
 
     Args:
         runs: Root runs of the quarter.
+        why: Why the ledger's records stay behind, where they would be few enough.
     """
+    if runs <= MOST_RUNS and why:
+        return (
+            f"It carries every run, the factors and the inventory. The ledger’s records stay behind: "
+            f"{_WHY[why]}. It is verified with --ledger."
+        )
     if runs <= MOST_RUNS:
         return (
             "It carries every run, the factors and the inventory, and the ledger’s records where these are "
@@ -48,15 +69,58 @@ def words_of(runs: int) -> str:
     )
 
 
-def enclosed(shape: bytes, gathered: Gathered, records: bytes | None = None) -> tuple[Enclosed, ...]:
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """What a report carries of its ledger: taken once, so that all formats carry the same.
+
+    Attributes:
+        files: Runs, or what they sum to, and the manifests of closes; a PDF has them.
+        records: The ledger's records.
+    """
+
+    files: tuple[Enclosed, ...]
+    records: Packed = Packed()
+
+
+def take(gathered: Gathered, *, with_records: bool = True) -> Taken:
+    """Return what a report carries of its ledger as this is now.
+
+    Within the ``one_opening`` of gathering, runs are those that the figures were made of.
+
+    Args:
+        gathered: What the report was made of.
+        with_records: Whether the ledger's records travel, where they are few enough.
+
+    Raises:
+        RecordError: If a file of the ledger cannot be read, or went away meanwhile.
+    """
+    with open_ledger(gathered.source.ledger) as store:
+        with store.query(gathered.given.period, gathered.source.calendar) as view:
+            files = list(_of_runs(view, gathered.given.runs))
+        is_small = with_records and gathered.given.runs <= MOST_RUNS
+        try:
+            files += [
+                Enclosed(
+                    name=f"close-{one.period}.json",
+                    content=closes.file_of(store.path, one.period).read_bytes(),
+                    description=f"Manifest of the close of {one.period}",
+                )
+                for one in gathered.given.closes
+            ]
+            records = records_of(store.path, MOST_IN_PDF) if is_small else Packed()
+        except OSError as error:
+            raise store.unreadable(error) from error
+    return Taken(files=tuple(files), records=records)
+
+
+def enclosed(shape: bytes, gathered: Gathered, taken: Taken | None = None) -> tuple[Enclosed, ...]:
     """Return what is embedded in a PDF.
 
     Args:
         shape: The report as JSON.
         gathered: What it was made of.
-        records: The ledger's records as another file carries them, empty for none; those of the
-            ledger, where they are few enough, when ``None``.
+        taken: What it carries of its ledger; taken from that when ``None``.
     """
+    held = taken or take(gathered)
     files = [
         Enclosed(
             name=REPORT_JSON,
@@ -69,40 +133,25 @@ def enclosed(shape: bytes, gathered: Gathered, records: bytes | None = None) -> 
             content=csv_of((*_FACTOR, "sha256"), _factors(gathered.given.factors)),
             description="Every factor that the quarter's figures rest on, with its hash",
         ),
+        *held.files,
     ]
-    with open_ledger(gathered.source.ledger) as store:
-        name, calendar = gathered.given.period, gathered.source.calendar
-        with store.query(name, calendar) as view:
-            files += _of_runs(view, gathered.given.runs)
-        if records is None:
-            records = records_of(store.path, MOST_IN_PDF) if gathered.given.runs <= MOST_RUNS else b""
-        files += [
-            Enclosed(
-                name=f"close-{one.period}.json",
-                content=closes.file_of(store.path, one.period).read_bytes(),
-                description=f"Manifest of the close of {one.period}",
-            )
-            for one in gathered.given.closes
-        ]
-    if records:
+    if held.records.content:
         words = "The ledger's records, from which the report is computed again"
-        files.append(Enclosed(name=LEDGER_ZIP, content=records, description=words, relationship="Source"))
+        files.append(
+            Enclosed(name=LEDGER_ZIP, content=held.records.content, description=words, relationship="Source")
+        )
     return tuple(files)
 
 
-def carried_in_data(gathered: Gathered, records: bytes | None) -> str | None:
+def carried_in_data(records: Packed) -> str | None:
     """Return the ledger's records as the data of a page hold them; ``None`` where they are too many.
 
     Args:
-        gathered: What the report was made of.
-        records: As of ``enclosed``.
+        records: The records that travel.
     """
-    if records is None:
-        if gathered.given.runs > MOST_RUNS:
-            return None
-        with open_ledger(gathered.source.ledger) as store:
-            records = records_of(store.path, MOST_IN_DATA)
-    return base64.b64encode(records).decode("ascii") or None
+    if records.size > MOST_IN_DATA:
+        return None
+    return base64.b64encode(records.content).decode("ascii") or None
 
 
 def _factors(rows: Iterable[FactorRow]) -> Iterator[Sequence[object]]:
@@ -150,6 +199,7 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
         present_us: The present, as far as figures depend on it: the end of the quarter at the latest.
         inventory: Its files by name.
         factors: The user's own factors; the others come with carbonlens.
+        records_left_out: Why its files carry no records of the ledger, where those are few enough.
     """
 
     period: str
@@ -158,15 +208,22 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
     factors: tuple[FactorRow, ...] = ()
     factors_sha256: str
     made_with: dict[str, Any] = {}
+    records_left_out: LeftOut = ""
 
 
-def basis_of(gathered: Gathered, look: Look | None = None, numbers: NumberStyle | None = None) -> Basis:
+def basis_of(
+    gathered: Gathered,
+    look: Look | None = None,
+    numbers: NumberStyle | None = None,
+    left_out: LeftOut = "",
+) -> Basis:
     """Return what the report of a quarter is computed again from, beside its ledger.
 
     Args:
         gathered: What it was made of.
         look: The user's own templates.
         numbers: How its pages write figures; our way for ``None``.
+        left_out: Why no records travel with it, where they are few enough.
     """
     from carbonlens.inventory.folder import load
     from carbonlens.render.environment import made_with
@@ -185,4 +242,5 @@ def basis_of(gathered: Gathered, look: Look | None = None, numbers: NumberStyle 
         factors=source.factors.own,
         factors_sha256=source.factors.sha256,
         made_with=msgspec.to_builtins(made),
+        records_left_out=left_out,
     )

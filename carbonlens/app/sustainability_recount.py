@@ -15,6 +15,7 @@ import msgspec
 
 from carbonlens.app.said_figures import SaidFigure, said_figure
 from carbonlens.app.sustainability_enclosed import Basis
+from carbonlens.app.sustainability_printed import print_of
 from carbonlens.app.verify import Left
 from carbonlens.app.verify_data import Mismatch
 from carbonlens.domain.factor_row import FactorRow
@@ -31,7 +32,10 @@ _ROW: Final = re.compile(r"factor\.\d+\.(?:low|high)|rate\..+")
 _NO_RECORDS: Final = "they follow from the ledger's records, which this file does not carry"
 _NOT_PRINTED: Final = "they follow from figures that the report does not print"
 _COUNTED: Final = "they were counted or divided while the report was made"
+_BY_NOTHING: Final = "they divide by a figure that is nothing"
 _NOT_KNOWN: Final = "the report calls them unknown"
+
+_OF_A_QUOTIENT: Final = 2
 
 _Rule = Callable[[Sequence[float]], float]
 
@@ -41,7 +45,7 @@ def _total(parts: Sequence[float]) -> float:
 
 
 def _difference(parts: Sequence[float]) -> float:
-    return parts[0] - parts[1]
+    return parts[0] - math.fsum(parts[1:])
 
 
 def _quotient(parts: Sequence[float]) -> float:
@@ -70,11 +74,13 @@ class Recounted(msgspec.Struct, frozen=True, kw_only=True):
         figures: How many were computed again.
         mismatches: Those that do not follow, and numbers on the page that are none of theirs.
         left: Those that could not be computed.
+        unread: How many print a number whose unit is not told, so that nothing was held against it.
     """
 
     figures: int
     mismatches: tuple[Mismatch, ...]
     left: tuple[Left, ...]
+    unread: int = 0
 
 
 class _Printed(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,17 +109,22 @@ def recounted(shape: Mapping[str, Any], basis: Basis, factors: FactorSet, where:
         value = _follows(name, figure, figures, rows)
         if isinstance(value, str):
             left.setdefault(value, []).append(name)
-        elif figure.value is None or not math.isclose(value, figure.value, rel_tol=_RELATIVE, abs_tol=1e-12):
-            found.append(
-                Mismatch(
-                    figure_id=name, said=f"{figure.value} {figure.unit}", computed=f"{value} {figure.unit}"
-                )
-            )
+        elif not value.is_near(figure.value):
+            computed = f"{value.value} {figure.unit}"
+            found.append(Mismatch(figure_id=name, said=f"{figure.value} {figure.unit}", computed=computed))
+    prints = {name: print_of(figure) for name, figure in figures.items()}
+    found += [_misprint(name, figures[name]) for name, held in prints.items() if held == "differs"]
     return Recounted(
         figures=len(figures) - sum(map(len, left.values())),
         mismatches=tuple(found),
         left=tuple(Left(reason=reason, figure_ids=tuple(ids)) for reason, ids in left.items()),
+        unread=sum(held == "unread" for held in prints.values()),
     )
+
+
+def _misprint(name: str, figure: SaidFigure) -> Mismatch:
+    said = f"{figure.printed} (number: {figure.printed_number})"
+    return Mismatch(figure_id=name, said=said[:120], computed=f"its value is {figure.value} {figure.unit}")
 
 
 def misprinted(page: str, shape: Mapping[str, Any], where: str) -> Iterator[Mismatch]:
@@ -126,7 +137,9 @@ def misprinted(page: str, shape: Mapping[str, Any], where: str) -> Iterator[Mism
     """
     from carbonlens.render.check import check_printed
 
-    figures = {n: _printed(n, said_figure(n, f, where)) for n, f in shape["figures"].items()}
+    said = shape.get("figures")
+    given = said if isinstance(said, dict) else {}
+    figures = {n: _printed(n, said_figure(n, f, where)) for n, f in given.items()}
     try:
         check_printed(page, _Printed(title=str(shape.get("title")), figures=figures))
     except VerificationError as error:
@@ -146,12 +159,25 @@ def _rows(basis: Basis, factors: FactorSet) -> Mapping[str, FactorRow]:
     return {row.factor_id: row for row in reversed(own)}
 
 
+class _Value(msgspec.Struct, frozen=True):
+    """What follows, and the size of the numbers that it follows from."""
+
+    value: float
+    size: float
+
+    def is_near(self, stated: float | None) -> bool:
+        """Tell whether a figure states it: what cancels keeps the last digits of what it is made of."""
+        if stated is None:
+            return False
+        return math.isclose(self.value, stated, rel_tol=_RELATIVE, abs_tol=1e-12 * max(1.0, self.size))
+
+
 def _follows(
     name: str, figure: SaidFigure, figures: Mapping[str, SaidFigure], rows: Mapping[str, FactorRow]
-) -> float | str:
+) -> _Value | str:
     """Return the value that follows, else the reason why none does."""
     if _ROW.fullmatch(name) and len(figure.inputs) == 1 and figure.inputs[0] in rows:
-        return float(rows[figure.inputs[0]].value)
+        return _Value(float(rows[figure.inputs[0]].value), 0.0)
     if figure.value is None:
         return _NOT_KNOWN
     if figure.formula in ("", "counted"):
@@ -163,6 +189,11 @@ def _follows(
     values = [i.value for i in inputs if i is not None and i.value is not None]
     if len(values) < len(inputs):
         return _NOT_PRINTED
-    if rule is not _total and (len(values) != 2 or not values[1]):
+    if rule is _quotient and len(values) != _OF_A_QUOTIENT:
         return _NOT_PRINTED
-    return rule(values)
+    if rule is _quotient and not values[1]:
+        return _BY_NOTHING
+    try:
+        return _Value(rule(values), max(map(abs, values)))
+    except OverflowError:
+        return _Value(math.inf, math.inf)

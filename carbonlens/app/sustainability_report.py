@@ -17,8 +17,18 @@ from carbonlens.app.report import (
     start_rendering,
 )
 from carbonlens.app.report_look import find_look
-from carbonlens.app.sustainability import Gathered, gather
-from carbonlens.app.sustainability_enclosed import Basis, basis_of, carried_in_data, enclosed, words_of
+from carbonlens.app.sustainability import Gathered
+from carbonlens.app.sustainability_carried import LeftOut, Packed
+from carbonlens.app.sustainability_enclosed import (
+    Basis,
+    Taken,
+    basis_of,
+    carried_in_data,
+    enclosed,
+    take,
+    words_of,
+)
+from carbonlens.app.sustainability_taken import gathered_with_files
 from carbonlens.domain.number_style import NumberStyle
 from carbonlens.errors import UsageError
 from carbonlens.render.look import Look
@@ -36,6 +46,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         look: The user's own templates, colours, fonts and logo.
         numbers: How pages write figures; data stay as they are.
         records: The ledger's records that its files carry, where they are those of another file.
+        taken: What its files carry of the ledger; taken of this for each when ``None``.
     """
 
     view: DocumentView
@@ -44,6 +55,18 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     look: Look | None = None
     numbers: NumberStyle = NumberStyle()
     records: bytes | None = None
+    taken: Taken | None = None
+
+    @property
+    def carried(self) -> Taken:
+        """What a PDF of it carries of the ledger."""
+        found = self.taken or take(self.gathered, with_records=self.records is None)
+        return found if self.records is None else msgspec.structs.replace(found, records=self.packed)
+
+    @property
+    def packed(self) -> Packed:
+        """The ledger's records that its files carry."""
+        return self.carried.records if self.records is None else Packed(content=self.records)
 
     @property
     def printed(self) -> DocumentView:
@@ -86,6 +109,7 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
         UsageError: If the period is no quarter, or a format is not known.
         ConfigError: If templates or theme cannot be used.
         SelectionError: If the ledger is not there, or holds nothing of the quarter.
+        RecordError: If the ledger cannot be read.
         UnwritableError: If the folder cannot be written; said before any work.
         MissingExtraError: If the ``analysis`` or ``report`` extra is not installed.
         VerificationError: If a printed number is not that of its figure.
@@ -94,10 +118,16 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
     ensure_writable(out_dir)
     look, numbers = find_look(templates)
     start_rendering(formats)
-    gathered = gather(period, inventory=inventory, factors=factors, ledger=ledger, now_us=now_us)
-    given = material(gathered, look=look, numbers=numbers)
-    if not with_records:
-        given = msgspec.structs.replace(given, records=b"")
+    gathered, taken = gathered_with_files(
+        period,
+        inventory=inventory,
+        factors=factors,
+        ledger=ledger,
+        now_us=now_us,
+        with_records=with_records,
+    )
+    given = material(gathered, look=look, numbers=numbers, left_out=taken.records.why)
+    given = msgspec.structs.replace(given, taken=taken)
     contents = {format_: rendered(given, format_, making) for format_ in dict.fromkeys(formats)}
     return save(contents, out_dir, f"sustainability-{given.basis.period}")
 
@@ -114,20 +144,27 @@ def check_formats(formats: Sequence[str]) -> None:
         raise UsageError(f"no such format: {said}", mend=f"known: {', '.join(KNOWN_FORMATS)}")
 
 
-def material(gathered: Gathered, *, look: Look | None = None, numbers: NumberStyle | None = None) -> Material:
+def material(
+    gathered: Gathered,
+    *,
+    look: Look | None = None,
+    numbers: NumberStyle | None = None,
+    left_out: LeftOut = "",
+) -> Material:
     """Return what the renderers take.
 
     Args:
         gathered: What the report is made of.
         look: The user's own templates, colours, fonts and logo.
         numbers: How pages write figures; our way for ``None``.
+        left_out: Why no records travel with it, where they are few enough.
     """
-    attached = words_of(gathered.given.runs)
+    attached = words_of(gathered.given.runs, left_out)
     view = build_sustainability(msgspec.structs.replace(gathered.given, attached=attached))
     return Material(
         view=view,
         gathered=gathered,
-        basis=basis_of(gathered, look, numbers),
+        basis=basis_of(gathered, look, numbers, left_out),
         look=look,
         numbers=numbers or NumberStyle(),
     )
@@ -161,7 +198,7 @@ def rendered(given: Material, format_: str, making: Making = Making()) -> bytes:
         return msgspec.json.format(shape, indent=1) + b"\n"
     if format_ == "html":
         return _by_worker("render_document_html", given, making, data=shape)
-    files = enclosed(shape, given.gathered, given.records)
+    files = enclosed(shape, given.gathered, given.carried)
     return _by_worker("render_document_pdf", given, making, enclosed=files, made_us=made_us)
 
 
@@ -186,7 +223,7 @@ def carrying_shape_of(given: Material) -> dict[str, Any]:
     Args:
         given: What it is made of.
     """
-    return {**shape_of(given), "ledger_zip": carried_in_data(given.gathered, given.records)}
+    return {**shape_of(given), "ledger_zip": carried_in_data(given.packed)}
 
 
 def _by_worker(function: str, given: Material, making: Making, **further: object) -> bytes:

@@ -18,8 +18,8 @@ import msgspec
 
 from carbonlens.app.report_look import find_look
 from carbonlens.app.sustainability import gather
-from carbonlens.app.sustainability_carried import LEDGER_ZIP, differing, in_data, unpack
-from carbonlens.app.sustainability_enclosed import Basis
+from carbonlens.app.sustainability_carried import LEDGER_ZIP, in_data, missing_of, unpack, writing
+from carbonlens.app.sustainability_enclosed import Basis, take
 from carbonlens.app.sustainability_recount import misprinted, recounted
 from carbonlens.app.sustainability_report import SCHEMA, Material, material, rendered, shape_of
 from carbonlens.app.verify import Verified, computing
@@ -32,12 +32,16 @@ from carbonlens.domain.number_style import NumberStyle
 from carbonlens.errors import InputFileError, VerificationError
 from carbonlens.factors.store import FactorSet, bundled, with_own
 from carbonlens.factors.table_file import Table
-from carbonlens.ledger.opening import open_ledger
+from carbonlens.ledger.opening import one_opening, open_ledger
 from carbonlens.render.attachments import of_pdf
 from carbonlens.render.look import Look
 from carbonlens.render.versions import DECIDING, OWN_TEMPLATES, SYSTEM_FONTS, shipped_fonts_hold, texts_of
 
+_AS_WRITTEN: Final = "take the report as carbonlens wrote it"
 _NOT_OURS = (".xlsx", ".md")
+_LONGEST_NAME: Final = 200
+"""Bytes; file systems take 255 at most."""
+
 _HELD_APART: Final = ("figures", "basis", "ledger_zip")
 _LAID_OUT_BY: Final = ("templates_sha256", OWN_TEMPLATES, "Jinja2", "MarkupSafe")
 
@@ -64,38 +68,54 @@ def verify_sustainability(
     if shape is None:
         return None
     file = _File(kind=kind, content=content, where=str(report))
+    if not isinstance(shape.get("figures"), dict) or not shape["figures"]:
+        raise InputFileError("lacks its figures", where=file.where, mend=_AS_WRITTEN)
     basis = basis_in(shape, file.where)
-    records = _records(file, shape)
+    records = carried_by(kind, content, shape, file.where)
     if ledger is None and not records:
         return _against_itself(file, shape, basis)
     look = _look(basis, templates, file.where)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if ledger is not None:
-            given = _again(basis, ledger, folder, look)
-            found = _compared(file, shape, basis, msgspec.structs.replace(given, records=records))
-            return _with_carried(found, records, ledger, file.where)
-        with computing(file.where):
+        if records:
             unpack(records, folder / "ledger", file.where)
-            given = _again(basis, folder / "ledger", folder, look)
+        if ledger is not None:
+            given = _again(file, basis, ledger, folder, look)
+            found = _compared(file, shape, basis, msgspec.structs.replace(given, records=records))
+            return _with_carried(found, folder / "ledger", ledger)
+        with computing(file.where):
+            given = _again(file, basis, folder / "ledger", folder, look)
             found = _compared(file, shape, basis, msgspec.structs.replace(given, records=records))
         return msgspec.structs.replace(found, from_ledger=False)
 
 
-def _records(file: _File, shape: dict[str, Any]) -> bytes:
-    """Return the ledger's records that a report carries; empty where it has none."""
-    if file.kind == "pdf":
-        return of_pdf(file.content, file.where).get(LEDGER_ZIP, b"")
-    return in_data(shape.get("ledger_zip"), file.where)
+def carried_by(kind: str, content: bytes, shape: dict[str, Any], where: str) -> bytes:
+    """Return the ledger's records that a report carries; empty where it has none.
+
+    Args:
+        kind: Its format.
+        content: Its bytes.
+        shape: Its data.
+        where: The report, for errors.
+
+    Raises:
+        InputFileError: If they are no archive as text, or the PDF cannot be read.
+    """
+    if kind == "pdf":
+        return of_pdf(content, where).get(LEDGER_ZIP, b"")
+    return in_data(shape.get("ledger_zip"), where)
 
 
-def _with_carried(found: Verified, records: bytes, ledger: str | Path, where: str) -> Verified:
-    """Return the same, with what the ledger has otherwise than the records that the report carries."""
+def _with_carried(found: Verified, carried: Path, ledger: str | Path) -> Verified:
+    """Return the same, with how many records that the report carries the ledger does not hold."""
     with open_ledger(ledger) as store:
-        number = differing(records, store.path, where) if records else 0
+        try:
+            number = missing_of(carried, store.path)
+        except OSError as error:
+            raise store.unreadable(error) from error
     if not number:
         return found
-    words = f"the records in it: {counted(number, 'file')} of {LEDGER_ZIP} are not those of the ledger now"
+    words = f"the records in it: {counted(number, 'record')} of {LEDGER_ZIP} not in the ledger as it is now"
     return msgspec.structs.replace(found, unchecked=(*found.unchecked, words))
 
 
@@ -105,6 +125,7 @@ def _against_itself(file: _File, shape: dict[str, Any], basis: Basis) -> Verifie
     mismatches = found.mismatches
     if file.kind == "html":
         mismatches += tuple(misprinted(file.content.decode("utf-8"), shape, file.where))
+    unread = (f"printed numbers of {counted(found.unread, 'figure')}",) if found.unread else ()
     return Verified(
         file=file.where,
         figures=found.figures,
@@ -112,7 +133,7 @@ def _against_itself(file: _File, shape: dict[str, Any], basis: Basis) -> Verifie
         mismatches=mismatches,
         rebuilt=None,
         versions={},
-        unchecked=("bytes of the file", "intervals", "words, pictures and layout of the pages"),
+        unchecked=("bytes of the file", *unread, "intervals", "words, pictures and layout of the pages"),
         left=found.left,
     )
 
@@ -177,16 +198,22 @@ def basis_in(shape: dict[str, Any], where: str) -> Basis:
         raise InputFileError(
             f"lacks what it was computed from ({error})",
             where=where,
-            mend="take the report as carbonlens wrote it",
+            mend=_AS_WRITTEN,
         ) from error
-    odd = [n for n in basis.inventory if Path(n).name != n or n in ("", ".", "..")]
+    odd = [n for n in basis.inventory if not _is_file_name(n)]
     if odd:
         raise InputFileError(
-            f"names a file of its inventory {odd[0]!r}",
+            f"names a file of its inventory {odd[0][:60]!r}",
             where=where,
-            mend="take the report as carbonlens wrote it",
+            mend=_AS_WRITTEN,
         )
     return basis
+
+
+def _is_file_name(name: str) -> bool:
+    """Tell whether a name is that of a file in a folder, on any system."""
+    plain = name.isprintable() and Path(name).name == name and not set(name) & {"\\", ":"}
+    return plain and name not in ("", ".", "..") and len(name.encode("utf-8")) <= _LONGEST_NAME
 
 
 def _look(basis: Basis, templates: str | Path | None, where: str) -> tuple[Look | None, NumberStyle | None]:
@@ -200,36 +227,51 @@ def _look(basis: Basis, templates: str | Path | None, where: str) -> tuple[Look 
         raise InputFileError(
             f"says of its numbers what is no style ({error})",
             where=where,
-            mend="take the report as carbonlens wrote it",
+            mend=_AS_WRITTEN,
         ) from error
 
 
 def _again(
-    basis: Basis, ledger: str | Path, folder: Path, look: tuple[Look | None, NumberStyle | None]
+    file: _File,
+    basis: Basis,
+    ledger: str | Path,
+    folder: Path,
+    look: tuple[Look | None, NumberStyle | None],
 ) -> Material:
     """Return the report made again of the ledger, with the inventory and factors that it carries."""
     held = folder / "inventory"
     held.mkdir()
-    write_inventory(basis, held)
-    gathered = gather(
-        basis.period,
-        inventory=held,
-        factors=factors_in(basis),
-        ledger=ledger,
-        now_us=basis.present_us,
-    )
-    return material(gathered, look=look[0], numbers=look[1])
+    write_inventory(basis, held, file.where)
+    with one_opening(ledger):
+        gathered = gather(
+            basis.period,
+            inventory=held,
+            factors=factors_in(basis),
+            ledger=ledger,
+            now_us=basis.present_us,
+        )
+        given = material(gathered, look=look[0], numbers=look[1], left_out=basis.records_left_out)
+        if file.kind != "pdf":
+            return given
+        # Of the same state of the ledger as the figures.
+        return msgspec.structs.replace(given, taken=take(gathered, with_records=False))
 
 
-def write_inventory(basis: Basis, folder: Path) -> None:
+def write_inventory(basis: Basis, folder: Path, where: str) -> None:
     """Write the files of the inventory that a report carries.
 
     Args:
         basis: Of the report.
         folder: Where to.
+        where: The report, for errors.
+
+    Raises:
+        InputFileError: If one cannot be written.
+        UnwritableError: If there is no room for it.
     """
     for name, text in basis.inventory.items():
-        (folder / name).write_bytes(text.encode("utf-8"))
+        with writing(folder / name, where):
+            (folder / name).write_bytes(text.encode("utf-8"))
 
 
 def factors_in(basis: Basis) -> FactorSet:

@@ -13,11 +13,13 @@ from carbonlens.app.importing_totals import FileResult, ImportResult, Totals
 from carbonlens.cli import output, profile_view
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import J_PER_KWH
 from carbonlens.reporting import format as fmt
 
 _MOST_FILES = 8
 _MOST_REFUSED = 20
+_MOST_ASIDE = 3
 _PATH_WIDTH = 40
 _LEAST_PATH = 24
 """Columns that a refused file's path is shown in at least, however long the reason is."""
@@ -57,7 +59,18 @@ def print_as_text(result: ImportResult) -> None:
         output.say(f"{currency}: stated by runs {_money(amount)}")
     listed = len(result.files) > _MOST_FILES
     findings = [x for f in result.files if not (listed and f.status == "refused") for x in f.findings]
+    _print_aside([x for x in findings if x.code == "CL294"])
     output.print_findings(findings)
+
+
+def _print_aside(findings: Sequence[Finding]) -> None:
+    """Say which options stand on no run, though that is a note: whoever gave them waits for what they do."""
+    for finding in findings[:_MOST_ASIDE]:
+        for line in output.wrap(f"{finding.file}: {finding.message}", output.width(), cut=False):
+            output.note(line)
+    if len(findings) > _MOST_ASIDE:
+        left = counted(len(findings) - _MOST_ASIDE, "more such note")
+        output.note(f"... and {left} (--json lists all)")
 
 
 def _row(file: FileResult) -> list[str]:

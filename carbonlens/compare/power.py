@@ -14,7 +14,7 @@ from carbonlens.domain.run import Run
 from carbonlens.domain.trace import PowerTrace
 
 _ALIKE: Final = 0.1
-"""Part of its energy by which the area under a run's curve may differ from it: sums of short stretches."""
+"""Part of the power a run is billed by which its curve's may differ from it: sums of short stretches."""
 
 
 def powers(material: Material, runs: Sequence[Run]) -> tuple[ArmPower, ...]:
@@ -72,15 +72,31 @@ def _energy(run: Run) -> float:
 
 
 def _is_its_own(run: Run) -> bool:
-    """Tell whether a run's curve is of the energy that it is billed, not of a device that others used too."""
-    trace, seconds = run.power, run.duration_s
-    if trace is None or not seconds:
-        return False
-    told = [w for w in trace.power_w if w is not None]
-    energy_j = run.total_energy.value
-    if len(told) < len(trace.power_w) or energy_j is None:
-        return True  # of one with gaps nobody can tell
-    return math.isclose(math.fsum(told) * trace.bin_s, energy_j, rel_tol=_ALIKE)
+    """Tell whether a run's curve is of the energy that it is billed, not of a device that others used too.
+
+    Mean power is compared, each over the time that is known: what lies in a gap is in neither.
+    """
+    drawn, billed = _drawn_w(run), billed_w(run)
+    return drawn is not None and billed is not None and math.isclose(drawn, billed, rel_tol=_ALIKE)
+
+
+def _drawn_w(run: Run) -> float | None:
+    told = [w for w in run.power.power_w if w is not None] if run.power is not None else []
+    return math.fsum(told) / len(told) if told else None
+
+
+def billed_w(run: Run) -> float | None:
+    """Return the mean power of a run by its energy, of each reading over the time that it covers.
+
+    Args:
+        run: Any; ``None`` comes of one whose energy or time is not known.
+    """
+    if run.total_energy.value is None:
+        return None
+    spans = [run.duration_s if r.covered_s is None else r.covered_s for r in run.energy]
+    if not all(spans):
+        return None
+    return math.fsum(float(r.energy_j or 0) / (s or 1.0) for r, s in zip(run.energy, spans, strict=True))
 
 
 def _over(energy: Estimate, seconds: float) -> Estimate:
@@ -92,22 +108,43 @@ def _peak(trace: PowerTrace) -> float:
 
 
 def _idle(run: Run, idle: Sequence[Run], runs: Sequence[Run]) -> Estimate | None:
-    """Return what the same machine draws without work, at the same boundary; ``None`` where unmeasured."""
+    """Return what the same devices draw without work, at the same boundary; ``None`` where unmeasured.
+
+    Neither a processor alone is idle power of a machine whose accelerator was read too, nor is the
+    time of an idle process that of a machine.
+    """
+    held = _held(run)
     alike = [
         r
         for r in idle
-        if (r.machine_id or r.host_id) == (run.machine_id or run.host_id)
+        if held is not None
+        and _held(r) == held
+        and _machine(r) == _machine(run)
         and r.boundary == run.boundary
         and r.total_energy.value
         and not any(_overlap(r, other) for other in runs)
     ]
-    if not alike or run.boundary is None or (run.machine_id or run.host_id) is None:
+    if not alike or run.boundary is None or _machine(run) is None:
         return None
     return _over(add((r.total_energy for r in alike), "J"), sum(r.duration_s or 0.0 for r in alike))
 
 
+def _machine(run: Run) -> str | None:
+    return run.machine_id or run.host_id
+
+
+def _held(run: Run) -> frozenset[tuple[str, tuple[str, ...]]] | None:
+    """Return the components that were read, with their devices; ``None`` where one is of a process alone."""
+    if not run.energy or any(not r.devices or r.divided for r in run.energy):
+        return None
+    return frozenset((r.component, tuple(sorted(r.devices))) for r in run.energy)
+
+
 def _overlap(idle: Run, other: Run) -> bool:
-    """Tell whether other work ran while a machine was taken to be idle."""
+    """Tell whether other work ran, or may have run, on a machine while that was taken to be idle."""
+    here, there = _machine(idle), _machine(other)
+    if here is not None and there is not None and here != there:
+        return False
     return (
         other.start_us is not None
         and other.end_us is not None

@@ -22,6 +22,7 @@ from carbonlens.compare.from_runs import PER_RUN
 from carbonlens.compare.grouping import StepRuns, build_arm, group, is_per_run
 from carbonlens.compare.material import Material, Outline
 from carbonlens.compare.metrics import metrics_of
+from carbonlens.compare.no_power import without_power
 from carbonlens.compare.noise import without_disturbed
 from carbonlens.compare.pareto import pareto
 from carbonlens.compare.power import powers
@@ -68,6 +69,7 @@ def compare_study(
     findings += about_rounds(found.steps, baseline_metrics, study.interval)
     total = None if found.saving is None else _total(found, material.for_volume(found.saving))
     interaction = None if found.interaction_j is None else material.for_volume(found.interaction_j)
+    power = powers(material, runs)
     return Comparison(
         study=study,
         basis="per_unit" if study.volume_units is None else "volume",
@@ -92,7 +94,8 @@ def compare_study(
         attribution_method=found.method,
         orders=found.orders,
         pareto=pareto(material),
-        power=powers(material, runs),
+        power=power,
+        no_power=without_power(material, power),
     )
 
 

@@ -270,7 +270,8 @@ class ArmPower(msgspec.Struct, frozen=True, kw_only=True):
         alike: Of how many of them its energy is the median: those with phases where any has
             them, rounds where any is one.
         power_w: Mean over the whole run.
-        peak_w: The most that was read; of several devices a bound of what they drew together.
+        peak_w: The most that was read; of several devices a bound of what they drew together, of
+            a counter a mean (``PowerTrace.over_s``).
         phases: In the order of their first entry.
         idle_w: Power of the same machine in runs of role ``idle``; ``None`` where there is none.
     """
@@ -287,6 +288,19 @@ class ArmPower(msgspec.Struct, frozen=True, kw_only=True):
     peak_w: float
     phases: tuple[PhasePower, ...] = ()
     idle_w: Estimate | None = None
+
+
+class NoPower(msgspec.Struct, frozen=True, kw_only=True):
+    """An arm whose trace was asked for, and which has no power over time all the same.
+
+    Attributes:
+        why: Reason, as the record of its run gives it, or as found here.
+        mend: What would settle it.
+    """
+
+    step: str
+    why: str
+    mend: str
 
 
 AttributionMethod = Literal["ladder", "shapley", "shapley_estimate", "order_mean"]
@@ -321,6 +335,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         orders: Lattice: coverage of the orders.
         pareto: All arms by quality, energy and latency; empty without two measures.
         power: Power over time of one run an arm, the baseline's first; without those that keep none.
+        no_power: Of those, the arms that asked for a trace.
     """
 
     study: Study
@@ -347,3 +362,4 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     orders: Orders | None = None
     pareto: tuple[ParetoPoint, ...] = ()
     power: tuple[ArmPower, ...] = ()
+    no_power: tuple[NoPower, ...] = ()

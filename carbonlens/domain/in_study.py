@@ -48,5 +48,13 @@ def placed(run: Run, told: InStudy) -> Run:
 
 
 def of_unstated(run: Run, told: InStudy) -> dict[str, Any]:
-    """Return what is told of a run that it does not state itself, or states alike."""
-    return {name: value for name, value in told.told.items() if stated(run, name) in (None, value)}
+    """Return what is told of a run that it does not state itself, or states alike.
+
+    A unit and how many of it were done are told together: neither is put to the other one of a source.
+    """
+    found = {name: value for name, value in told.told.items() if stated(run, name) in (None, value)}
+    if told.unit is not None and "unit" not in found:
+        found.pop("units", None)
+    if run.unit is None and run.units not in (None, told.units):
+        found.pop("unit", None)
+    return found

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
+
+NO_POWER: Final = "CL100"
+"""Code of the finding that a trace was asked for and the record holds no power over time."""
+
+NO_POWER_SAID: Final = "no power over time is kept: "
+"""How the message of that finding begins; the reason follows."""
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +45,8 @@ class PowerTrace(msgspec.Struct, frozen=True, kw_only=True):
         low_w, high_w: Least and most that was read in it, so that no peak is lost; of several
             devices the sums of theirs, which bound what they drew together.
         spans: The run's phases, the longest where there are many.
+        over_s: Seconds that the least and most of a counter are the mean of, at least: it tells no
+            moment. 0 where all of it was read as power, and in records of older versions.
     """
 
     bin_s: float
@@ -44,6 +54,7 @@ class PowerTrace(msgspec.Struct, frozen=True, kw_only=True):
     low_w: tuple[float | None, ...]
     high_w: tuple[float | None, ...]
     spans: tuple[PhaseSpan, ...] = ()
+    over_s: float = 0.0
 
     @property
     def time_s(self) -> tuple[float, ...]:

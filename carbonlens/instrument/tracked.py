@@ -317,12 +317,11 @@ def _unmeasured(request: Request, fault: str | None) -> Run:
     return Run(run_id="", status="failed", step=step, study=study, findings=(note,))
 
 
-_recovery_started = threading.Event()
+_recovery_started = threading.Lock()
+"""Held from the first block on. No ``Event``: a Ctrl-C in the middle of ``set`` would leave its lock locked,
+and the next block waiting for ever."""
 
 
 def _recovery_once() -> threading.Thread | None:
     """Seal what earlier processes left behind, once a process, beside the user's work."""
-    if _recovery_started.is_set():
-        return None
-    _recovery_started.set()
-    return recover_beside()
+    return recover_beside() if _recovery_started.acquire(blocking=False) else None

@@ -17,7 +17,12 @@ NO_TAGS: Final[Mapping[str, str]] = {
     **{name: f"give --{name}, or {name} in a [[place]] of --map" for name in ("units", "site")},
     "zone": "give zone in a [[place]] of --map, or a --site that has one",
 }
-"""Names of fields that runs have, and what to give instead of a tag of that name."""
+"""Names of fields that runs have, and what to give instead of a tag of that name.
+
+Not ``unit``: in companies that is a part of the business, too, and runs are asked for by such a tag.
+"""
+
+_PLACES: Final = ("team", "site", "zone", "host")
 
 
 def load(path: Path) -> ImportMap:
@@ -43,6 +48,7 @@ def load(path: Path) -> ImportMap:
                 where=str(path),
                 mend='give columns = { energy_kwh = "..." }',
             )
+        _check_names(f"table {number}", {"study": table.study, "unit": table.unit}, path)
     return found
 
 
@@ -56,13 +62,19 @@ def _check(number: int, rule: PlaceRule, path: Path) -> None:
     if wrong is not None:
         what = f"place {number}: {wrong} is a field of a run, and no tag"
         raise ConfigError(what, where=str(path), mend=f"give {wrong} = ... in the [[place]] itself")
-    empty = next((name for name, text in rule.told.items() if text == ""), None)
-    if empty is not None:
-        what = f"place {number}: {empty} is empty"
-        raise ConfigError(what, where=str(path), mend="give a name, or leave it out")
+    # An empty team or site keeps a later place from giving one.
+    places = {name: text for name in _PLACES if (text := getattr(rule, name))}
+    _check_names(f"place {number}", {**places, **rule.told}, path)
     if rule.units is not None and not (rule.units.is_finite() and LEAST_UNITS <= rule.units < MOST):
         what = f"place {number}: units = {rule.units} is no number that a record holds"
         raise ConfigError(what, where=str(path), mend="give how many units each run did")
+
+
+def _check_names(whose: str, names: Mapping[str, object], path: Path) -> None:
+    empty = next((name for name, text in names.items() if isinstance(text, str) and not text.strip()), None)
+    if empty is not None:
+        what = f"{whose}: {empty} is empty"
+        raise ConfigError(what, where=str(path), mend="give a name, or leave it out")
 
 
 def _is_zone(name: str) -> bool:

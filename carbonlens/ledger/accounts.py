@@ -17,9 +17,9 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import Boundary, Grade
 from carbonlens.ledger import queries, schema, settling
 from carbonlens.ledger.amounts import COST, EMISSIONS, ENERGY, Amount, groups_of
-from carbonlens.ledger.fetching import asking
 from carbonlens.ledger.schema import unescaped
 from carbonlens.ledger.value_sums import GRADES
+from carbonlens.ledger.went_away import asking
 
 if TYPE_CHECKING:
     from carbonlens.ledger.calendar import Calendar

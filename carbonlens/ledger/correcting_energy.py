@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 import msgspec
 
 from carbonlens.domain.counting import counted
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.grades import default_relative_sigma
 from carbonlens.domain.run import Reading, Run
+from carbonlens.domain.trace import NO_POWER, NO_POWER_SAID
 from carbonlens.errors import UsageError
 
 COLUMNS: Final[Mapping[str, str]] = {
@@ -23,6 +25,7 @@ COLUMNS: Final[Mapping[str, str]] = {
 """Column of the run table to the field of the reading that it states."""
 
 _ENERGY: Final = "energy"
+_POWER: Final = "power"
 _FORM: Final = "give all readings as runs show --json has them: --by FILE.json, or energy=[...]"
 
 
@@ -30,7 +33,8 @@ def as_fields(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return changes with the run table's columns of energy as the run's field ``energy``.
 
     What is known of the error goes with the figure: errors that are relative keep their size
-    relative to it, an interval that was stated goes unless the correction states one too.
+    relative to it, an interval that was stated goes unless the correction states one too. Power
+    over time goes where the figure changes: the area under it would be another energy.
 
     Args:
         run: The record that was wrong.
@@ -40,6 +44,45 @@ def as_fields(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: If the run has several readings, so that no column says which is meant, or
             both forms are given.
     """
+    return _without_curve(run, _as_readings(run, changes))
+
+
+def _without_curve(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return changes that take the run's power over time out where it no longer holds the energy."""
+    made = dict(changes)
+    other = _ENERGY in made and _figures(made[_ENERGY]) != [r.energy_j for r in run.energy]
+    if run.power is not None and other:
+        made.setdefault(_POWER, None)
+    return made
+
+
+def curve_taken_out(changes: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """Return what must be said where a correction takes power over time out; else nothing.
+
+    Args:
+        changes: The fields that differ, as ``as_fields`` made them.
+    """
+    if changes.get(_POWER, _ENERGY) is not None:
+        return ()
+    return (
+        Finding(
+            code=NO_POWER,
+            severity="info",
+            message=f"{NO_POWER_SAID}the energy was corrected by hand, and what was read is not of it",
+            mend="measure it again with a trace",
+            subject=_POWER,
+        ),
+    )
+
+
+def _figures(readings: object) -> list[Decimal | None] | None:
+    """Return the joules of readings as JSON has them; ``None`` of what is refused later."""
+    if not isinstance(readings, Sequence) or not all(isinstance(r, Mapping) for r in readings):
+        return None
+    return [_number(r.get("energy_j")) for r in readings]
+
+
+def _as_readings(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:
     told = {COLUMNS[name]: value for name, value in changes.items() if name in COLUMNS}
     left = {name: value for name, value in changes.items() if name not in COLUMNS}
     if not told:

@@ -16,7 +16,7 @@ from carbonlens.domain.identity import uuid7
 from carbonlens.domain.limits import misfits
 from carbonlens.domain.run import HourEnergy, Run
 from carbonlens.errors import InputFileError, SelectionError, UsageError
-from carbonlens.ledger.correcting_energy import as_fields
+from carbonlens.ledger.correcting_energy import as_fields, curve_taken_out
 from carbonlens.ledger.forks import FIXED, Fork
 from carbonlens.ledger.oddities import hours_fit, unbalanced_hours
 from carbonlens.ledger.records import Family, families, family_of, heirs, written_ms
@@ -154,7 +154,7 @@ def corrected(
         supersedes_study=study,
         supersedes_also=fork.also,
         energy_by_hour=hours,
-        findings=(*run.findings, _note(run, own, why)),
+        findings=(*run.findings, _note(run, own, why), *curve_taken_out(own)),
     )
 
 

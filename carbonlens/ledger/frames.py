@@ -29,9 +29,9 @@ from carbonlens.ledger import (
     redaction,
     schema,
     sharing,
+    went_away,
 )
 from carbonlens.ledger.calendar import Calendar, Period
-from carbonlens.ledger.parquet import quoted
 from carbonlens.ledger.records import Stored, read_files, unique
 from carbonlens.ledger.scratch import Scratch
 
@@ -98,7 +98,7 @@ class View:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the view, if it is not somebody else's; DuckDB's errors become ours, as of ``rows``."""
-        told = fetching.told_of(error, self.files, self.ledger)
+        told = went_away.told_of(error, self.files, self.ledger)
         if not self.is_lent:
             self.close()
         if told is not None:
@@ -160,7 +160,7 @@ class View:
         try:
             folded = exclusions.records_where(self.connection, self._touched, "run_id", run_ids)
         except duckdb.Error as error:
-            raise fetching.unread(error, self.files, self.ledger) from error
+            raise went_away.unread(error, self.files, self.ledger) from error
         return [*loose, *folded]
 
     def frame(self, query: str) -> nw.LazyFrame[Any]:
@@ -209,7 +209,7 @@ class View:
                 continue
             except duckdb.Error as error:
                 if all(file.exists() for file in whole):
-                    raise fetching.unread(error, whole, self.ledger) from error
+                    raise went_away.unread(error, whole, self.ledger) from error
                 continue
             if all(file.exists() for file in whole):
                 return
@@ -310,7 +310,7 @@ class View:
         holding = [f.file for f in every if ids and f.may_hold(min(ids), max(ids))]
         if not holding:
             return set()
-        scan = f"read_parquet([{', '.join(quoted(f) for f in holding)}])"
+        scan = f"read_parquet([{', '.join(parquet.quoted(f) for f in holding)}])"
         wanted = "is_first AND counts AND run_id IN (SELECT unnest(?))"
         query = f"SELECT coalesce(study, ''), run_id FROM {scan} WHERE {wanted}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         return set(self.connection.execute(query, [ids]).fetchall())
@@ -325,7 +325,7 @@ class View:
         names = ", ".join(_COLUMNS)
         whole = f"SELECT {names}, NULL AS file FROM loose"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         if touched:
-            listed = ", ".join(quoted(f.file) for f in touched)
+            listed = ", ".join(parquet.quoted(f.file) for f in touched)
             scan = f"read_parquet([{listed}], filename='file')"
             whole = f"SELECT {names}, file FROM {scan} UNION ALL {whole}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         self.every = self._named("every", whole)
@@ -350,7 +350,7 @@ class View:
         files = [f.file for f in every if f.has_undated]
         if not files:
             return
-        listed = ", ".join(quoted(f) for f in files)
+        listed = ", ".join(parquet.quoted(f) for f in files)
         named = f"SELECT file, coalesce(study, '') AS study_key, run_id FROM read_parquet([{listed}], filename='file')"  # noqa: E501, S608  # our own names and quoted paths: SQL takes no parameter there
         named += " WHERE is_first AND counts AND hour_utc IS NULL"
         query = f"SELECT count(*) FROM ({named}) ANTI JOIN left_out USING (file, study_key, run_id)"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there

@@ -122,7 +122,8 @@ class Ending:
 
     def let_go(self) -> None:
         """Have signals wait no longer, and send one that did."""
-        self._busy -= 1
+        # Never below none: ``calm`` ends the blocks around it too, each of which comes here all the same.
+        self._busy = max(self._busy - 1, 0)
         number = self._waiting
         if number is not None and not self._busy:
             self._waiting = None

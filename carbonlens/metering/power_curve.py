@@ -12,6 +12,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
+import msgspec
+
 from carbonlens.domain.trace import PhaseSpan, PowerTrace
 from carbonlens.domain.units import US_PER_S
 from carbonlens.metering.pace import period_s
@@ -19,16 +21,23 @@ from carbonlens.metering.parts import Part
 from carbonlens.metering.phase_energy import place_of
 from carbonlens.metering.phase_spans import Span, longest
 from carbonlens.metering.plausible import TICK_S, least_w, most_w
+from carbonlens.metering.power_obstacles import LEAST_BIN_US, obstacle
 from carbonlens.metering.sealing import Sample, Sealed
 from carbonlens.metering.sensors import Channel, SensorInfo
-from carbonlens.metering.tally import MOST_THREADS, signal_sensor
+from carbonlens.metering.tally import MOST_COUNTED, MOST_THREADS, signal_sensor
+from carbonlens.signals.calibrate import Calibration
 from carbonlens.signals.counters import difference
 
 MOST_BINS: Final = 300
 """Stretches of a curve: least and most of each are 600 points, more than a chart has pixels for."""
 
-_LEAST_BIN_US: Final = 100_000
-"""Sensors are looked at ten times a second, at most."""
+_LEAST_STEP_US: Final = LEAST_BIN_US / 2
+"""What a counter gained between looks is drawn over this time at least: a switch of phases looks too,
+however short after another look, and CPU time has ticks of its own."""
+
+_TICKS: Final = 5
+"""Ticks that a counter's step spans at least. A look just before a tick and one just after it differ
+by one, whatever was drawn: over five that is a fifth of its power, over one all of it."""
 
 _MOST_SPANS: Final = 100
 _KNOWN_SHARE: Final = 0.5
@@ -68,6 +77,21 @@ class _Bins:
                 self.high[k] = max(self.high[k], rate)
 
 
+def _calibration(channel: Channel) -> Calibration | None:
+    """Return the calibration that the record's energy was corrected by."""
+    calibration = channel.calibration
+    return calibration if calibration is not None and calibration.usable else None
+
+
+def joined_us(info: SensorInfo) -> float:
+    """Return the least length of a step of which a sensor's least and most are the mean; 0 of power.
+
+    Args:
+        info: The sensor.
+    """
+    return 0.0 if info.unit == "W" else max(_TICKS * info.update_period_s * US_PER_S, _LEAST_STEP_US)
+
+
 class _Line(Protocol):
     """Draws one channel's readings, which come in time order."""
 
@@ -79,27 +103,71 @@ class _Line(Protocol):
 
 
 class _Counter:
-    """A counter: the mean between two reads."""
+    """A counter: the mean between two reads, of several of its ticks.
+
+    What is added, broken off and left out is what its tally (``tally.CounterTally``) does of it.
+    """
 
     def __init__(self, info: SensorInfo, channel: Channel, bins: _Bins) -> None:
         self._max_range = channel.max_range
         self._most = most_w(info, channel) if info.unit == "J" else MOST_THREADS
+        calibration = _calibration(channel) if info.unit == "J" else None
+        # Of a calibration a counter takes the gain alone (metering.calibrations).
+        self._factor = 1.0 if calibration is None else calibration.gain.value or 1.0
+        self._joined_us = joined_us(info)
         self._bins = bins
         self._last: tuple[float, float] | None = None
+        self._jumped: tuple[float, float] | None = None
+        self._total = 0.0
+        self._ends: list[tuple[float, float]] = []
+        """When the step begins that is next to be drawn, and ends once it is long enough; the sums there."""
 
     def add(self, t_us: float, value: float | None) -> None:
         # A read that failed costs nothing: the next one tells what was gained since.
-        if value is None or not 0 <= value < math.inf or (self._last and t_us <= self._last[0]):
+        if value is None or not 0 <= value <= MOST_COUNTED or (self._last and t_us <= self._last[0]):
             return
-        if self._last is not None:
-            gain = difference(self._last[1], value, self._max_range)
-            length_us = t_us - self._last[0]
-            if gain is not None and gain <= self._most * max(length_us / US_PER_S, TICK_S):
-                self._bins.add(self._last[0], t_us, gain / length_us)
-        self._last = (t_us, value)
+        if self._last is None:
+            self._ends = [(t_us, self._total)]
+        else:
+            gain = self._gain(self._last, t_us, value)
+            if gain is not None and math.isinf(gain):
+                # Alone it is at fault itself; where the next one goes on from it, the counter was set.
+                gain = None if self._jumped is None else self._gain(self._jumped, t_us, value)
+                if self._jumped is None or gain is None or math.isinf(gain):
+                    self._jumped = (t_us, value)
+                    return
+                self._break_off(self._jumped[0])
+            if gain is None:
+                self._break_off(t_us)
+            else:
+                self._total += gain * self._factor
+                self._join(t_us)
+        self._last, self._jumped = (t_us, value), None
+
+    def _gain(self, since: tuple[float, float], t_us: float, value: float) -> float | None:
+        """Return what was gained; ``None`` after a reset, infinity where it is more than can be."""
+        gain = difference(since[1], value, self._max_range)
+        most = self._most * max((t_us - since[0]) / US_PER_S, TICK_S)
+        return math.inf if gain is not None and (gain > most or t_us <= since[0]) else gain
+
+    def _join(self, t_us: float) -> None:
+        """Draw a step as soon as the next is long enough too, so that none at the end is too short."""
+        if t_us - self._ends[-1][0] >= self._joined_us:
+            self._ends.append((t_us, self._total))
+        if len(self._ends) > 2:  # both ends of a step, and that of the next
+            (from_us, before), (to_us, after), *_ = self._ends
+            self._bins.add(from_us, to_us, (after - before) / (to_us - from_us))
+            del self._ends[0]
+
+    def _break_off(self, begins_us: float) -> None:
+        """Draw what is known; nothing is of the time from the last reading to the next beginning."""
+        if self._last is not None and self._ends and self._last[0] > self._ends[0][0]:
+            (from_us, before), to_us = self._ends[0], self._last[0]
+            self._bins.add(from_us, to_us, (self._total - before) / (to_us - from_us))
+        self._ends = [(begins_us, self._total)]
 
     def end(self, window_us: float) -> None:
-        pass
+        self._break_off(window_us)
 
 
 class _Power:
@@ -108,13 +176,12 @@ class _Power:
     def __init__(self, info: SensorInfo, channel: Channel, bins: _Bins) -> None:
         self._info, self._channel, self._bins = info, channel, bins
         self._least, self._most = least_w(channel), most_w(info, channel)
-        calibration = channel.calibration
-        self._calibration = calibration if calibration is not None and calibration.usable else None
+        self._calibration = _calibration(channel)
         sensor = signal_sensor(info, channel, 0.0)
         self._earlier_us = sensor.lag_us
         if sensor.kind == "average":
             # The mean belongs to the middle of its own window, the step to its own middle.
-            spacing_us = sensor.update_period_us or _LEAST_BIN_US
+            spacing_us = sensor.update_period_us or LEAST_BIN_US
             self._earlier_us += ((sensor.window_us or spacing_us) + spacing_us) / 2
         self._holds_us: dict[float, float] = {}
         self._last: tuple[float, float | None] | None = None
@@ -166,28 +233,19 @@ def power_trace(
         window_us: Length of the run.
         spans: When its phases were.
     """
-    count = min(window_us // _LEAST_BIN_US, MOST_BINS)
-    parts = sealed.parts
-    if count < 2 or not parts or not _is_whole(sealed):
+    if obstacle(infos, sealed, window_us) is not None:
         return None
+    count = min(window_us // LEAST_BIN_US, MOST_BINS)
     bin_us = window_us / count
-    drawn = {}
-    for part in parts:
-        place = place_of(part, infos)
-        if place is None:
-            return None
-        drawn[place] = _Bins(count, bin_us)
+    drawn = {
+        place: _Bins(count, bin_us) for part in sealed.parts if (place := place_of(part, infos)) is not None
+    }
     _draw(samples, infos, drawn, window_us)
-    scales = [_scale(part) for part in parts]
-    return _summed(list(drawn.values()), scales, bin_us, longest(spans, _MOST_SPANS))
-
-
-def _is_whole(sealed: Sealed) -> bool:
-    """Tell whether the parts hold all of the run's energy at one boundary, each with a figure."""
-    same = len({r.boundary for r in sealed.readings}) == 1
-    return same and len(sealed.readings) == len(sealed.parts) and all(
-        p.reading.energy_j is not None for p in sealed.parts
-    )  # fmt: skip
+    trace = _summed(
+        list(drawn.values()), [_scale(p) for p in sealed.parts], bin_us, longest(spans, _MOST_SPANS)
+    )
+    over_s = max(joined_us(infos[i]) for i, _ in drawn) / US_PER_S
+    return None if trace is None else msgspec.structs.replace(trace, over_s=over_s)
 
 
 def _draw(

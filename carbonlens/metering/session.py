@@ -98,10 +98,7 @@ class Session:
         return os.getpid() == self._pid
 
     def start(self) -> None:
-        """Open the journal, take the first readings, and have the sampler go on.
-
-        What goes wrong leaves nothing behind.
-        """
+        """Open the journal, take the first readings, and have the sampler go on; a fault leaves nothing."""
         try:
             self._begin()
         except BaseException:  # put in order, then raised again
@@ -112,7 +109,10 @@ class Session:
         """Let go of the sensors and the journal: as if the session had not begun."""
         self._open = False
         process_sampler().remove(self)
-        self._close_sensors()
+        self._sensors_wait = True  # a look may still be under way, which then closes them when it is done
+        if self._lock.acquire(timeout=_LOCK_WAIT_S):
+            self._close_sensors()
+            self._lock.release()
         if self._journal is not None:
             self._journal.discard()
 
@@ -269,11 +269,11 @@ class Session:
                 self._fared = self._surroundings.end()
             self._open = False
             self._notes += (*self._looking.said(), *self._fared.findings)
+            # Where the sampler is reading them still, it closes them when it is done.
+            self._sensors_wait = True
+            locked = locked or self._lock.acquire(blocking=False)
             if locked:
                 self._close_sensors()
-            else:
-                # The sampler is reading them still, and closes them when it is done.
-                self._sensors_wait = True
         finally:
             if locked:
                 self._lock.release()
@@ -282,6 +282,7 @@ class Session:
         self._host_figures = self._host.figures()
 
     def _close_sensors(self) -> None:
+        self._sensors_wait = False
         self._surroundings.close()
         for sensor in self._sensors:
             try:

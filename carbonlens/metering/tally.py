@@ -52,7 +52,7 @@ _SETTLED_US: Final = 2 * US_PER_S
 _CONTEXT_US: Final = 5 * US_PER_S
 
 
-_MOST_COUNTED: Final = 1e14
+MOST_COUNTED: Final = 1e14
 """No counter holds more: it is a megawatt for three years."""
 
 MOST_THREADS: Final = 1e5
@@ -108,7 +108,7 @@ class CounterTally:
     def add(self, t_us: int, value: float | None) -> None:
         """Take a reading; a failed one costs nothing as long as a later one comes."""
         # Neither NaN nor infinity passes.
-        if value is None or not 0 <= value <= _MOST_COUNTED:
+        if value is None or not 0 <= value <= MOST_COUNTED:
             self._void = self._void or value == VOID
             self._refused += value is not None
             self._fail()

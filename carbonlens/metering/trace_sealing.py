@@ -21,6 +21,7 @@ from carbonlens.domain.units import US_PER_S
 from carbonlens.metering.journal import looks_of, samples_of
 from carbonlens.metering.phase_spans import Span, spans_of
 from carbonlens.metering.power_curve import power_trace
+from carbonlens.metering.power_obstacles import UNREAD, no_power, obstacle
 from carbonlens.metering.sealing import Sealed
 from carbonlens.metering.sensors import SensorInfo
 from carbonlens.metering.trace_file import (
@@ -39,6 +40,10 @@ CODE: Final = "CL161"
 
 _UNMADE: Final = (OSError, TypeError, ValueError, OverflowError)
 """What a disk refuses, and what neither a path nor JSON can hold."""
+
+_NO_JOURNAL: Final = "it is made from the run's journal, and that could not be kept to the end"
+_ROOM: Final = "see the finding about the journal (CL129): its folder must have room and be writable"
+_REPORT: Final = "report this as a fault of carbonlens; the energy of the run is not concerned"
 
 
 def with_trace(
@@ -60,19 +65,32 @@ def with_trace(
         sealed: What the run's readings were made from.
         may_replace: Whether a trace that is there gives way. Other files never do.
     """
+    spans: tuple[Span, ...] = ()
     try:
-        spans = () if journal is None else _spans(run, journal)
-        run = run if journal is None else _with_power(run, journal, infos, sealed, spans)
-        if not target.is_file:
-            return run
+        if journal is None:
+            run = _noted(run, no_power(_NO_JOURNAL, _ROOM))
+        else:
+            spans = _spans(run, journal)
+            run = _with_power(run, journal, infos, sealed, spans)
+    except Exception as error:  # noqa: BLE001  # law 8: nothing in the arithmetic of a curve may cost the run, or its file
+        run = _noted(run, no_power(f"it could not be made ({_reason(error)})", _REPORT))
+    if not target.is_file:
+        return run
+    try:
         fault = _fault(run, target, journal, may_replace=may_replace)
         if fault is None and journal is not None:
             return msgspec.structs.replace(run, trace=_written(run, target, journal, infos, spans))
     except _UNMADE as error:
-        fault = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
-    if not target.is_file:
-        return run  # Nobody asked for it by name, and the report says that there is none.
-    return msgspec.structs.replace(run, findings=(*run.findings, not_traced(fault or "no journal")))
+        fault = _reason(error)
+    return _noted(run, not_traced(fault or "no journal"))
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+
+
+def _noted(run: Run, finding: Finding) -> Run:
+    return msgspec.structs.replace(run, findings=(*run.findings, finding))
 
 
 def _spans(run: Run, journal: Path) -> tuple[Span, ...]:
@@ -84,8 +102,11 @@ def _spans(run: Run, journal: Path) -> tuple[Span, ...]:
 def _with_power(
     run: Run, journal: Path, infos: Sequence[SensorInfo], sealed: Sealed, spans: Sequence[Span]
 ) -> Run:
-    power = power_trace(samples_of(journal), infos, sealed, _window_us(run), spans)
-    return run if power is None else msgspec.structs.replace(run, power=power)
+    window_us = _window_us(run)
+    power = power_trace(samples_of(journal), infos, sealed, window_us, spans)
+    if power is not None:
+        return msgspec.structs.replace(run, power=power)
+    return _noted(run, no_power(*(obstacle(infos, sealed, window_us) or UNREAD)))
 
 
 def _window_us(run: Run) -> int:
@@ -95,7 +116,7 @@ def _window_us(run: Run) -> int:
 def _fault(run: Run, target: TraceTarget, journal: Path | None, *, may_replace: bool) -> str | None:
     path = Path(target.path)
     if journal is None:
-        return "it is made from the run's journal, and that could not be kept to the end"
+        return _NO_JOURNAL
     if not os.path.lexists(path):
         return None
     there = traced_run(path)

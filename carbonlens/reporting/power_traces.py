@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from carbonlens.domain.comparison import ArmPower, PhasePower
+import msgspec
+
+from carbonlens.domain.comparison import ArmPower, NoPower, PhasePower
 from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt
-from carbonlens.reporting.content import Column, Phrase, Row, Spot, Table, phrase, quoted
+from carbonlens.reporting.content import Column, Part, Phrase, Row, Spot, Table, label, phrase, quoted
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.figures import Entry, exact
 from carbonlens.reporting.names import clip, in_words, join_words, slugs
@@ -22,6 +24,8 @@ _NOTHING: Final = (phrase("–"),)
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 _SAID: Final = 4
 """Arms, and phases of one, that the alternative text names."""
+_WHY: Final = 160
+"""Width of a reason, and of its mend, as printed."""
 _ID: Final = 12
 """Last digits of an id, which no two runs share; the first ones are the time."""
 
@@ -64,24 +68,38 @@ def _longest(shown: list[ArmPower]) -> list[str]:
 
 
 def without_trace(facts: Facts) -> Phrase:
-    """Say which arms keep no power over time; nothing where all do.
+    """Say which arms have no power over time, and why; nothing where all have it.
 
     Args:
         facts: The comparison with its names and scales.
     """
     kept = [p.step for p in facts.comparison.power if p.power_w.value is not None]
-    if not kept:
+    known = {n.step: n for n in facts.comparison.no_power}
+    if not kept and not known:
         return phrase(NONE_KEPT)
     steps = [facts.comparison.study.baseline, *facts.steps]
-    silent = [facts.name(s) for s in steps if s not in kept]
+    silent: dict[NoPower | None, list[str]] = {}
+    for step in (s for s in steps if s not in kept):
+        why = known.get(step)
+        key = None if why is None else msgspec.structs.replace(why, step="")
+        silent.setdefault(key, []).append(facts.name(step))
+    words = [_silence(why, names, is_all=not kept) for why, names in silent.items()]
     hidden = len(kept) - MOST_ARMS
-    words: list[Phrase] = []
-    if silent:
-        some = ", ".join(silent[:_SAID]) + (" and others" if len(silent) > _SAID else "")
-        words.append(phrase("No power trace of ", quoted(some), ": no run of it kept one."))
     if hidden > 0:
-        words.append(phrase(f" Power traces of {in_words(hidden)} more are left out."))
-    return phrase(*words)
+        words.append(phrase(f"Power traces of {in_words(hidden)} more are left out."))
+    spaced = (phrase(" " if n else "", said) for n, said in enumerate(words))
+    return phrase("" if kept else "No power trace: ", *spaced)
+
+
+def _silence(why: NoPower | None, names: list[str], *, is_all: bool) -> Phrase:
+    """Say why some arms have no power over time, and what would mend it."""
+    some = quoted(", ".join(names[:_SAID]) + (" and others" if len(names) > _SAID else ""))
+    said = phrase("no run of it kept one")
+    if why is not None:
+        said = phrase(
+            quoted(clip(why.why, _WHY)), *(("; ", quoted(clip(why.mend, _WHY))) if why.mend else ())
+        )
+    return phrase(*(() if is_all else ("No power trace of ",)), some, ": ", said, ".")
 
 
 # One arm --------------------------------------------------------------------
@@ -136,7 +154,10 @@ def _lasted(facts: Facts, power: ArmPower, phase: PhasePower | None = None) -> E
 
 def _peak(facts: Facts, power: ArmPower) -> Entry:
     peak = exact(power.peak_w, "W")
-    return _enter(facts, _id(facts, power, None, "peak"), "highest power that was read", peak)
+    over_s = power.trace.over_s
+    # A counter tells no moment: what it gained is known between looks alone.
+    label = f"highest mean power over {over_s:g} s or more" if over_s else "highest power that was read"
+    return _enter(facts, _id(facts, power, None, "peak"), label, peak)
 
 
 def _idle(facts: Facts, power: ArmPower) -> Entry:
@@ -228,9 +249,20 @@ def _table(facts: Facts, shown: list[ArmPower], phases: list[str]) -> Table:
             _whys(facts, shown),
             "Means are joules over seconds of that run, not of the rounds that are compared. The curve "
             "is thinned: its ribbon holds the least and most that was read. Gaps were not measured.",
+            *_of_counters(shown),
             f" Shorter phases ({in_words(more)}) have no column." if more > 0 else "",
         ),
     )
+
+
+def _of_counters(shown: list[ArmPower]) -> tuple[str | Part, ...]:
+    """Say of which time peaks are the mean that counters tell."""
+    told = sorted({p.trace.over_s for p in shown if p.trace.over_s > 0})
+    if not told:
+        return ()
+    seconds = label(" and ".join(dict.fromkeys((f"{told[0]:g} s", f"{told[-1]:g} s"))))
+    of = "" if all(p.trace.over_s for p in shown) else " where a counter was read"
+    return (f" Peak, least and most are{of} means over ", seconds, " or more: a counter tells no moment.")
 
 
 def _knows_idle(power: ArmPower) -> bool:

@@ -115,6 +115,20 @@ def test_what_is_no_report_is_refused(place, tmp_path, change):
     assert refused.value.where.endswith("altered.json")
 
 
+def _huge(run):
+    run["energy"] = [part | {"energy_j": "1e999"} for part in run["energy"]]
+
+
+@pytest.mark.parametrize(
+    "change", [_huge, lambda run: run.update(units="-1"), lambda run: run.update(unit="x")]
+)
+def test_runs_from_which_no_figure_follows_are_told(place, tmp_path, change):
+    file = altered(place, tmp_path, lambda shape: [change(run) for run in shape["evidence"]["runs"]])
+    with pytest.raises(InputFileError, match="cannot be computed") as refused:
+        list(explain_in_report(("baseline.energy",), file))
+    assert refused.value.where == str(file)
+
+
 def test_an_id_that_a_report_has_not_is_refused_with_near_ones(place):
     with pytest.raises(SelectionError) as refused:
         list(explain_in_report(("baseline.enery",), place / "engineering.json"))

@@ -2,12 +2,14 @@
 
 import gzip
 import itertools
+from decimal import Decimal
 
 import pytest
 
 from carbonlens.app.importing import import_files
 from carbonlens.app.importing_placing import Placing
 from carbonlens.domain.import_map import ImportMap, PlaceRule
+from carbonlens.domain.in_study import InStudy
 from carbonlens.importers.sources import Source
 from carbonlens.ledger import editing
 from carbonlens.ledger.records import current
@@ -150,6 +152,47 @@ def test_what_was_said_and_corrected_before_stays_when_a_log_grows(case):
     assert (now.start_us, now.site, now.step) == (run.start_us, "hall", "tuned")
     assert now.tags == {"team": "a", "note": "mine"}
     assert now.duration_s > run.duration_s
+
+
+def uncounted(result):
+    """Return what is said of units that no longer count."""
+    said = [f for file in result.files for f in file.findings if "since units were told" in f.message]
+    assert all((f.code, f.severity, "--units" in f.mend) == ("CL292", "warning", True) for f in said)
+    return [f.message.partition(" grown")[0] for f in said]
+
+
+@pytest.mark.parametrize("kind", [*GROWING, "codecarbon"])
+def test_units_that_were_told_of_a_shorter_log_do_not_count_for_a_longer_one(case, kind):
+    """Ten times the energy over the units of a tenth of it would be wrong by as much, and silently."""
+    if kind == "codecarbon":
+        rows = (
+            "2026-01-05T11:00:00,p,r1,600.0,0.0005,0.01,FRA",
+            "2026-01-05T11:10:00,p,r1,1200.0,0.001,0.02,FRA",
+        )
+        short, long = ([CARBON, row] for row in rows)
+    else:
+        short, long = GROWING[kind][: int(len(GROWING[kind]) * 0.6)], GROWING[kind]
+    told = {"in_study": InStudy(unit="image", units=Decimal(100))}
+    case(short, **told)
+    many = len(counting(case.folder))
+    grown = case(long)
+    assert {(r.unit, r.units) for r in counting(case.folder)} == {("image", None)}
+    assert uncounted(grown) == [f"{many} run has" if many == 1 else f"{many} runs have"]
+    later = case(long, in_study=InStudy(units=Decimal(1000)))
+    assert {(r.unit, r.units) for r in counting(case.folder)} == {("image", 1000)}
+    assert uncounted(later) == []
+    case(short, ledger="at once", **told)
+    assert uncounted(case(long, ledger="at once", in_study=InStudy(units=Decimal(1000)))) == []
+    assert {r.units for r in counting(case.folder, "at once")} == {1000}
+
+
+def test_units_that_were_corrected_do_not_count_for_a_longer_log_and_those_of_another_host_do(case):
+    case(DCGM[:60], "n.prom", in_study=InStudy(units=Decimal(100)))
+    first = next(r for r in counting(case.folder) if r.host_id == "n1")
+    Ledger(case.folder / "ledger").append(editing.corrected(first, {"units": Decimal(9)}))
+    grown = case([*DCGM[:60], *(line for line in DCGM[60:] if '"n1"' in line)], "n.prom")
+    assert {r.host_id: r.units for r in counting(case.folder)} == {"n1": None, "n2": 100}
+    assert uncounted(grown) == ["1 run has"]
 
 
 def test_a_file_that_grows_between_hash_and_reading_is_read_as_it_was_hashed(case):

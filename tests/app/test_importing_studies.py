@@ -1,17 +1,22 @@
 """Runs of other tools in a study: told by options or a map, found again, and counted once."""
 
 from decimal import Decimal
+from types import SimpleNamespace
 from unittest.mock import patch
 
+import msgspec
 import pytest
 
 from carbonlens.app import importing_runs
 from carbonlens.app.importing import import_files
+from carbonlens.app.importing_names import Names
 from carbonlens.app.importing_placing import Placing, Said, placing_of
 from carbonlens.domain.import_map import ImportMap, PlaceRule
-from carbonlens.domain.in_study import InStudy
+from carbonlens.domain.in_study import InStudy, of_unstated
+from carbonlens.domain.run import Run
 from carbonlens.errors import ConfigError, UsageError
 from carbonlens.importers import codecarbon_blocks
+from carbonlens.importers.contract import RunRecord
 from carbonlens.ledger.records import current
 from carbonlens.ledger.store import Ledger
 from tests.app.test_importing_alike import rows_of
@@ -52,7 +57,59 @@ def test_what_is_told_stands_on_every_run(take, text):
 def test_what_a_source_states_itself_stays(take):
     _, (run,) = take(TABLE, in_study=WHOLE)
     assert (run.study, run.step, run.units) == ("own", "base", 10)
-    assert run.unit == "image"
+    assert run.unit is None, "it is the unit of another count"
+
+
+STATING = (
+    "run_id,study,step,role,energy_j,unit,units,boundary,energy_grade\nr1,own,base,variant,5,token,10,it,B\n"
+)
+
+
+@pytest.mark.parametrize("way", ["options", "map"])
+@pytest.mark.parametrize("field", InStudy.__struct_fields__)
+def test_what_is_told_of_a_source_that_states_otherwise_is_left_aside_and_said(take, way, field):
+    told = WHOLE if field != "role" else InStudy(role="training")
+    told = InStudy(**{field: getattr(told, field)})
+    given = {"in_study": told} if way == "options" else {"map": ImportMap(place=(PlaceRule(**told.told),))}
+    result, (run,) = take(STATING, "t.csv", **given)
+    assert fields_of(run) == InStudy(
+        study="own", step="base", role="variant", unit="token", units=Decimal(10)
+    )
+    (said,) = (f for f in result.files[0].findings if f.code == "CL294")
+    named = f"--{field}" if way == "options" else f"{field} of --map"
+    assert (said.severity, said.message.partition(":")[0]) == ("info", named)
+    assert result.files[0].status == "imported"
+
+
+def test_what_stands_on_all_runs_is_not_said_to_be_left_aside(take):
+    result, _ = take(STATING, "t.csv", in_study=InStudy(study="own", unit="token", units=Decimal(10)))
+    assert "CL294" not in {f.code for f in result.files[0].findings}
+    result, _ = take(many(3), in_study=WHOLE, site="hall")
+    assert "CL294" not in {f.code for f in result.files[0].findings}
+    sited = STATING.replace("role", "role,site", 1).replace("variant", "variant,here", 1).replace("r1", "r2")
+    result, (*_, run) = take(sited, "s.csv", site="hall", in_study=InStudy(step="z", units=Decimal(10)))
+    assert run.site == "here"
+    (said,) = (f for f in result.files[0].findings if f.code == "CL294")
+    assert said.message.startswith("--step, --site: left aside for 1 run,")
+
+
+@pytest.mark.parametrize(
+    ("states", "told", "taken"),
+    [
+        ({"units": 10}, {"unit": "image"}, {}),
+        ({"units": 10}, {"unit": "image", "units": 8}, {}),
+        ({"units": 10}, {"unit": "image", "units": 10}, {"unit": "image", "units": 10}),
+        ({"unit": "token"}, {"unit": "image", "units": 8}, {}),
+        ({"unit": "token"}, {"units": 8}, {"units": 8}),
+        ({"unit": "token"}, {"unit": "token", "units": 8}, {"unit": "token", "units": 8}),
+        ({}, {"unit": "image"}, {"unit": "image"}),
+    ],
+)
+def test_a_unit_is_never_put_to_the_count_of_another_one(states, told, taken):
+    run = Run(run_id="r", status="complete", **states)
+    found = of_unstated(run, InStudy(**told))
+    assert found == taken
+    assert of_unstated(msgspec.structs.replace(run, **found), InStudy(**told)) == found
 
 
 def test_a_map_tells_it_by_path_and_project_and_goes_first(take):
@@ -149,7 +206,12 @@ def test_a_tag_that_is_meant_for_a_field_is_refused(name, tmp_path):
         ("units = nan", "units = NaN is no number"),
         ('units = "many"', "units"),
         ('role = "x"', "role"),
-        ('study = ""', "study is empty"),
+        *(
+            (f'{name} = "{text}"', f"{name} is empty")
+            for name in ("study", "step", "unit")
+            for text in ("", " ")
+        ),
+        *((f'{name} = "  "', f"{name} is empty") for name in ("team", "site", "zone", "host")),
     ],
 )
 def test_a_map_that_no_run_can_bear_is_refused(tmp_path, text, said):
@@ -163,3 +225,55 @@ def test_a_map_counts_units_as_it_writes_them(tmp_path, number, units):
     (tmp_path / "map.toml").write_text(f"[[place]]\nunits = {number}\n")
     (rule,) = placing_of(Said(map_file=tmp_path / "map.toml")).map.place
     assert rule.units == Decimal(units)
+
+
+@pytest.mark.parametrize("name", ["study", "unit"])
+def test_a_table_of_a_map_names_what_it_names(tmp_path, name):
+    (tmp_path / "map.toml").write_text(f'[[table]]\ncolumns = {{ energy_wh = "E" }}\n{name} = "\\t"\n')
+    with pytest.raises(ConfigError, match=f"table 1: {name} is empty"):
+        placing_of(Said(map_file=tmp_path / "map.toml"))
+
+
+def test_a_business_unit_is_a_tag_and_a_place_may_keep_another_from_naming_a_team(tmp_path):
+    assert placing_of(Said(tags={"unit": "r&d"})).tags == {"unit": "r&d"}
+    (tmp_path / "map.toml").write_text('[[place]]\nteam = ""\ntags = { unit = "r&d" }\n')
+    (rule,) = placing_of(Said(map_file=tmp_path / "map.toml")).map.place
+    assert (rule.team, rule.tags) == ("", {"unit": "r&d"})
+
+
+class Counted(str):
+    """A study that counts how often it is looked for."""
+
+    __slots__ = ()
+    looks = 0
+
+    def __hash__(self):
+        Counted.looks += 1
+        return super().__hash__()
+
+
+def test_a_run_is_looked_for_where_its_id_stands_and_not_in_every_study():
+    held = [Run(run_id=f"r{i}", status="complete", study=Counted(f"s{i}")) for i in range(200)]
+    before = []
+
+    def parted(records, alike, seen):
+        before.append(seen)
+        return list(records), list(alike)
+
+    keeper = importing_runs.RunKeeper(SimpleNamespace(view=lambda: SimpleNamespace(runs=held)))
+    new = [RunRecord(run=Run(run_id=f"n{i}", status="complete"), line=i + 1) for i in range(50)]
+    with patch.object(importing_runs, "parted", parted):
+        Counted.looks = 0
+        kept = keeper.keep(new, "f", lambda record: (record.run, []))
+        assert len(kept.fresh) == 50
+        assert before[0].known({"r7", "n3", *(f"x{i}" for i in range(50))}) == {"r7", "n3"}
+    assert Counted.looks <= len(held)
+
+
+def test_ids_are_found_in_all_their_studies():
+    names = Names()
+    names.add(None, ["a", "b"])
+    names.add("s", ["b", "c"])
+    names.add("t", ["b"])
+    assert [names.studies(name) for name in "abcd"] == [(None,), (None, "s", "t"), ("s",), ()]
+    assert names.among({"a", "c", "d"}) == {"a", "c"}

@@ -65,6 +65,20 @@ def test_a_tag_of_a_fields_name_is_a_slip(shell, files):
     assert "--step" in said
 
 
+def test_options_that_a_source_goes_before_are_named_at_the_first_import(shell, tmp_path):
+    """A note that a terminal shows all the same, and no reason for --strict to fail."""
+    table = "run_id,study,step,energy_j,units,boundary,energy_grade,unit\n{},own,base,5,10,it,B,token\n"
+    for number in range(5):
+        (tmp_path / f"t{number}.csv").write_text(table.format(f"r{number}"))
+    told = ("--study", "m", "--step", "z", "--unit", "image", "--strict")
+    said = shell("import", "t0.csv", *told).stderr
+    assert "t0.csv: --study, --step, --unit: left aside for 1 run" in " ".join(said.split())
+    files = [f"t{number}.csv" for number in range(1, 5)]
+    said = shell("import", *files, *told).stderr
+    assert said.count("left aside") == 3
+    assert "... and 1 more such note (--json lists all)" in said
+
+
 @pytest.mark.parametrize(
     ("option", "said"),
     [

@@ -46,6 +46,7 @@ LOCALES = [
     {"LC_CTYPE": "C"},
     {"LC_CTYPE": "POSIX", "LANG": "en_US.UTF-8"},
     {"LC_ALL": "C"},
+    {"LANG": "xx_XX.UTF-8"},
 ]
 OTHERS = [{"LC_CTYPE": "C.UTF-8"}, {"LANG": "C.UTF-8"}]
 
@@ -84,3 +85,25 @@ def test_where_the_system_does_not_tell_pythons_own_stays(tmp_path, monkeypatch)
     assert "LC_CTYPE" not in callers_environ(tmp_path / "given")
     monkeypatch.setenv("LC_CTYPE", "de_DE.UTF-8")
     assert callers_environ(tmp_path / "given")["LC_CTYPE"] == "de_DE.UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("start", "is_pythons"),
+    [
+        (b"", True),
+        (b"LANG=POSIX\0", True),
+        (b"LC_ALL=\0LC_CTYPE=\0LANG=C\0", True),
+        (b"LANG=xx_XX.UTF-8\0", True),
+        (b"LANG=C.utf8\0", False),
+        (b"LANG=C.utf8\0LANG=C\0", False),
+        (b"LC_CTYPE=C.utf8\0LANG=C\0", False),
+        (b"LC_ALL=C\0", False),
+        (b"PYTHONCOERCECLOCALE=0\0", False),
+    ],
+)
+def test_what_a_program_set_itself_stays(tmp_path, monkeypatch, start, is_pythons):
+    """Python sets it where its locale is C as it begins, or one that is not there, not elsewhere."""
+    (tmp_path / "given").write_bytes(start)
+    monkeypatch.setenv("LC_CTYPE", "C.UTF-8")
+    before = dict(part.decode().split("=") for part in reversed(start.split(b"\0")) if part).get("LC_CTYPE")
+    assert callers_environ(tmp_path / "given").get("LC_CTYPE") == (before if is_pythons else "C.UTF-8")

@@ -1,5 +1,6 @@
 """A Ctrl-C at any moment of a block's begin and end: the run is sealed, and nothing is left open."""
 
+import importlib.util
 import os
 import sys
 import threading
@@ -8,6 +9,7 @@ import pytest
 
 from carbonlens import stage, track
 from carbonlens.instrument import track as rooms
+from carbonlens.instrument import tracked
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering.ending import process_ending
 from carbonlens.metering.lineage import process_lineage
@@ -33,8 +35,8 @@ def left_open(folder):
     }
 
 
-def interrupted(block, number):
-    """Enter and leave a block, with an interrupt as its function of a number is called.
+def interrupted(block, number, events=("call",)):
+    """Enter and leave a block, with an interrupt as its function of a number is called, or one in C is done.
 
     Returns:
         The place, ``None`` where there are not as many; and whether the work was begun.
@@ -43,7 +45,7 @@ def interrupted(block, number):
 
     def count(frame, event, _arg):
         nonlocal calls, place
-        if event == "call":
+        if event in events:
             calls += 1
             if calls == number:
                 sys.setprofile(None)
@@ -59,6 +61,19 @@ def interrupted(block, number):
     finally:
         sys.setprofile(None)
     return place, is_begun
+
+
+class Calling:
+    """A block that does its work as it is entered."""
+
+    def __init__(self, work):
+        self._work = work
+
+    def __enter__(self):
+        self._work()
+
+    def __exit__(self, *_):
+        return None
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -144,3 +159,23 @@ def test_a_bell_is_heard_once_however_often_it_was_rung():
     bell.ring()
     waiting.join(60)
     assert heard == [True]
+
+
+def test_an_interrupt_of_what_a_process_does_once_keeps_no_later_block_waiting():
+    """Cut in two at each of its calls, and as a lock was taken; the module is loaded anew for each."""
+    for number in range(1, 40):
+        made = importlib.util.spec_from_file_location("tracked_anew", tracked.__file__)
+        anew = importlib.util.module_from_spec(made)
+        made.loader.exec_module(anew)
+        started = []
+        anew.recover_beside = lambda started=started: started.append(1)
+        place, _ = interrupted(Calling(anew._recovery_once), number, ("call", "c_return"))
+        again = threading.Thread(target=anew._recovery_once, daemon=True)
+        again.start()
+        again.join(20)
+        assert not again.is_alive(), place
+        assert len(started) <= 1
+        if place is None:
+            break
+    assert place is None
+    assert started == [1]

@@ -401,6 +401,18 @@ def test_a_seal_that_hangs_does_not_keep_the_process_alive(tmp_path):
     assert len(journals(tmp_path)) == 1
 
 
+def test_a_block_that_was_cut_inside_another_leaves_later_runs_to_be_sealed(tmp_path):
+    """What a Ctrl-C cut lets signals through for all blocks around it, which end once more each."""
+    body = (
+        "from carbonlens.metering.ending import process_ending\n"
+        "ending = process_ending()\n"
+        "with ending.undisturbed(), ending.undisturbed():\n    ending.calm()\n"
+        "with track('s', ledger=LEDGER):\n    ready()\n    wait()\n"
+    )
+    assert ended(tmp_path, body) == -signal.SIGTERM
+    assert ends_of(tmp_path) == {"s": by(signal.SIGTERM)}
+
+
 def test_a_second_signal_changes_nothing(tmp_path):
     # The second one arrives while the first is being dealt with.
     body = (

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carbonlens.domain.grades import default_relative_sigma
+from carbonlens.domain.trace import NO_POWER, PowerTrace
 from carbonlens.errors import UsageError
 from carbonlens.ledger.correcting_energy import COLUMNS
 from carbonlens.ledger.editing import corrected, parse_changes
@@ -94,6 +95,36 @@ def test_of_several_readings_no_column_says_which(column):
         corrected(two, {column: "1"})
     with pytest.raises(UsageError, match="twice"):
         corrected(run, {column: "1", "energy": []})
+
+
+CURVE = PowerTrace(bin_s=1.0, power_w=(1.5,), low_w=(1.0,), high_w=(2.0,))
+
+
+def whole(run, energy_j):
+    return [msgspec.to_builtins(run.energy[0]) | {"energy_j": energy_j}]
+
+
+@pytest.mark.parametrize("energy_j", ["3", None])
+@pytest.mark.parametrize("form", ["column", "whole"])
+def test_the_power_over_time_of_another_energy_goes_and_the_record_says_so(form, energy_j):
+    run = msgspec.structs.replace(make_run(energy="1.5"), power=CURVE)
+    made = corrected(run, {"energy_j": energy_j} if form == "column" else {"energy": whole(run, energy_j)})
+    assert made.power is None
+    (said,) = [f for f in made.findings if f.code == NO_POWER]
+    assert "corrected by hand" in said.message
+    # Nothing is said of what was not there.
+    bare = corrected(make_run(energy="1.5"), {"energy_j": energy_j})
+    assert NO_POWER not in [f.code for f in bare.findings]
+
+
+def test_the_power_over_time_of_the_same_energy_stays():
+    run = msgspec.structs.replace(make_run(energy="1.5"), power=CURVE)
+    for changes in ({"step": "b"}, {"boundary": "facility"}, {"energy_j": "1.5", "step": "b"}):
+        made = corrected(run, changes)
+        assert made.power == CURVE
+        assert NO_POWER not in [f.code for f in made.findings]
+    again = corrected(run, {"energy": whole(run, "1.50"), "beside": whole(run, "7")})
+    assert again.power == CURVE
 
 
 def test_what_changes_nothing_is_refused():

@@ -1,5 +1,7 @@
 """Power over a run's time: its integral is the energy, no peak is lost, and what is not known is a gap."""
 
+import math
+import random
 import time
 
 import msgspec
@@ -13,6 +15,7 @@ from carbonlens.metering.journal import looks_of, read_header
 from carbonlens.metering.phase_spans import Span, longest, spans_of
 from carbonlens.metering.phases import Phases
 from carbonlens.metering.power_curve import MOST_BINS, power_trace
+from carbonlens.metering.power_obstacles import obstacle
 from carbonlens.metering.process_time import TreeClock
 from carbonlens.metering.records import new_run
 from carbonlens.metering.recovery import recover
@@ -25,18 +28,27 @@ from carbonlens.metering.trace_file import SCHEMA, WITH_PHASES, read_run_trace
 from carbonlens.metering.trace_target import IN_RECORD, target_of
 from tests.metering.journals import write
 from tests.metering.sensors import CounterSensor
+from tests.metering.test_calibrations import LINE
 from tests.metering.test_phases_session import Steady, say
 from tests.metering.traces import board
 
 MODEL = CpuModelSensor(TreeClock()).info
 
 
-def counter(component="gpu", device="GPU-1", max_range=None) -> SensorInfo:
+GAIN = msgspec.structs.replace(LINE, gain=msgspec.structs.replace(LINE.gain, value=1.15))
+
+
+def counter(component="gpu", device="GPU-1", max_range=None, calibration=None, tick_s=0.02) -> SensorInfo:
+    channel = Channel(device=device, component=component, max_range=max_range, calibration=calibration)
     return SensorInfo(
         name="nvml_energy", kind="cumulative", unit="J", scope="board", boundary="device", grade="B",
-        update_period_s=0.02, channels=(Channel(device=device, component=component, max_range=max_range),),
-        method="counter",
+        update_period_s=tick_s, channels=(channel,), method="counter",
     )  # fmt: skip
+
+
+def calibrated(info) -> SensorInfo:
+    (channel,) = info.channels
+    return msgspec.structs.replace(info, channels=(msgspec.structs.replace(channel, calibration=GAIN),))
 
 
 def looks(infos, watts, *, seconds, pace_s=0.1, failed=lambda place, t_s: False):
@@ -70,8 +82,16 @@ def steps(t_s):
 @pytest.mark.parametrize("seconds", [5, 90, 400])
 @pytest.mark.parametrize(
     "infos",
-    [(board(),), (counter(),), (MODEL,), (board(), MODEL), (board(device="GPU-a"), board(device="GPU-b"))],
-    ids=["power", "counter", "model", "power+model", "two boards"],
+    [
+        (board(),),
+        (counter(),),
+        (MODEL,),
+        (board(), MODEL),
+        (board(device="GPU-a"), board(device="GPU-b")),
+        (calibrated(board()),),
+        (calibrated(counter()),),
+    ],
+    ids=["power", "counter", "model", "power+model", "two boards", "power by meter", "counter by meter"],
 )
 def test_the_integral_is_the_energy_of_the_record(infos, seconds):
     trace, sealed = drawn(infos, looks(infos, steps, seconds=seconds))
@@ -131,6 +151,51 @@ def test_a_counter_that_wraps_goes_on_and_one_that_begins_anew_leaves_a_gap():
     assert max(w for w in trace.power_w if w is not None) == pytest.approx(100.0)
 
 
+def jittered(tick_s, watts=300.0, *, seconds=60):
+    """Looks that come up to 10 ms early or late at a counter that moves in ticks alone."""
+    rng, found = random.Random(tick_s), []  # noqa: S311  # jitter, no secret
+    for i in range(seconds * 10):
+        t_s = i * 0.1 + rng.uniform(-0.01, 0.01) * bool(i)
+        found.append(Sample(round(t_s * 1e6), ((math.floor(t_s / tick_s) * tick_s * watts,),)))
+    return found
+
+
+@pytest.mark.parametrize("tick_s", [0.001, 0.02, 0.1, 1.0])
+def test_the_least_and_most_of_a_counter_are_the_loads_and_not_its_ticks(tick_s):
+    info = counter(tick_s=tick_s)
+    trace, sealed = drawn((info,), jittered(tick_s))
+    # A tick more or less of the five that a step spans at least.
+    assert min(w for w in trace.low_w if w is not None) > 300 * 0.79
+    assert max(w for w in trace.high_w if w is not None) < 300 * 1.21
+    assert integral(trace) == pytest.approx(float(sealed.readings[0].energy_j), rel=0.02)
+    assert trace.over_s == max(5 * tick_s, 0.05)
+    assert drawn((board(),), looks((board(),), steps, seconds=5))[0].over_s == 0
+
+
+JUMPS = {
+    "one spike": ({40: 9e6}, 0),
+    "one beyond any counter": ({40: 1e15}, 0),
+    "spikes apart": ({40: 9e6, 42: 3e7}, 0),
+    "two spikes": ({40: 9e6, 41: 3e7}, 0),
+    "set forward": (dict.fromkeys(range(40, 90), 9e6), 1),
+    "set forward for a while": (dict.fromkeys(range(40, 50), 9e6), 2),
+}
+
+
+@pytest.mark.parametrize("name", JUMPS)
+def test_a_reading_that_cannot_be_is_left_out_as_its_tally_leaves_it_out(name):
+    more, gaps = JUMPS[name]
+    infos = (counter(),)
+    samples = [
+        Sample(s.t_us, ((s.values[0][0] + more.get(i, 0.0),),))
+        for i, s in enumerate(looks(infos, lambda t: 100.0, seconds=8.9))
+    ]
+    trace, sealed = drawn(infos, samples)
+    assert trace.power_w.count(None) == gaps
+    assert [w for w in trace.high_w if w is not None] == pytest.approx([100.0] * (len(trace.high_w) - gaps))
+    assert integral(trace) == pytest.approx(float(sealed.readings[0].energy_j), rel=0.001)
+
+
 def test_there_is_no_curve_where_a_part_of_the_energy_is_not_known():
     infos = (board(),)
     samples = looks(infos, steps, seconds=5)
@@ -141,6 +206,19 @@ def test_there_is_no_curve_where_a_part_of_the_energy_is_not_known():
     assert drawn(silent, both)[0] is None
     short = looks(infos, steps, seconds=0.1)
     assert drawn(infos, short)[0] is None
+    # Each says why.
+    whole = seal(infos, samples, start_us=0, window_us=5_000_000)
+    beside = (*whole.readings, msgspec.structs.replace(whole.readings[0], boundary="facility"))
+    mixed = msgspec.structs.replace(whole, readings=beside, parts=whole.parts * 2)
+    said = [
+        obstacle(infos, sealed, 5_000_000).why,
+        obstacle(silent, seal(silent, both, start_us=0, window_us=5_000_000), 5_000_000).why,
+        obstacle(infos, whole, 100_000).why,
+        obstacle(infos, mixed, 5_000_000).why,
+    ]
+    wanted = ("energy of a part", "energy of a part", "shorter than two looks (0.2 s)", "several boundaries")
+    assert all(words in why for words, why in zip(wanted, said, strict=True))
+    assert obstacle(infos, whole, 5_000_000) is None
 
 
 def test_only_the_longest_spans_are_kept_in_order_of_time():

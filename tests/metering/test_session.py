@@ -350,6 +350,45 @@ def test_a_look_that_is_under_way_at_the_end_closes_the_sensors_itself(tmp_path)
     unless_stalled(once)
 
 
+class Held(CounterSensor):
+    """A counter whose second reading takes as long as it is held, and that notes what is done meanwhile."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_read, self.may_end = threading.Event(), threading.Event()
+        self.closed_while_read = False
+
+    def read(self, *, edge):
+        told = super().read(edge=edge)
+        if self.reads > 1:
+            self.is_read.set()
+            self.may_end.wait(60)
+            self.closed_while_read = self.closed
+        return told
+
+
+@pytest.mark.parametrize("way", ["drop", "finish"])
+def test_no_sensor_is_closed_while_it_is_read(tmp_path, way):
+    """However a session ends: whoever reads closes them."""
+    sensor = Held()
+    one = session(tmp_path, sensor)
+    one.start()
+    process_sampler().remove(one)
+    looking = threading.Thread(target=one.sample)
+    looking.start()
+    assert sensor.is_read.wait(60)
+    if way == "drop":
+        one.drop()
+    else:
+        threading.Timer(0.2, sensor.may_end.set).start()
+        one.finish()
+    sensor.may_end.set()
+    looking.join(60)
+    assert not sensor.closed_while_read
+    assert sensor.closed
+    assert not one._lock.locked()
+
+
 def test_a_ledger_whose_name_json_cannot_hold_costs_the_journal_alone(tmp_path):
     one = Session(
         new_run("test"),

@@ -6,6 +6,7 @@ import time
 import msgspec
 import pytest
 
+from carbonlens.metering import trace_sealing
 from carbonlens.metering.journal import samples_of
 from carbonlens.metering.process_time import TreeClock
 from carbonlens.metering.records import new_run
@@ -100,6 +101,48 @@ def test_without_a_journal_there_is_no_trace(tmp_path):
     run = finished(tmp_path, tmp_path / "t.csv")
     assert "could not be kept to the end" in not_written(run)[0]
     assert not (tmp_path / "t.csv").exists()
+
+
+def no_curve(run):
+    return [f.message for f in run.findings if f.code == "CL100"]
+
+
+FAULTS = [ValueError, KeyError, IndexError, ZeroDivisionError, AttributeError, OSError, OverflowError]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_the_curve_costs_neither_the_run_nor_its_file(tmp_path, monkeypatch, fault):
+    def at_fault(*_):
+        raise fault
+
+    monkeypatch.setattr(trace_sealing, "power_trace", at_fault)
+    file = tmp_path / "t.csv"
+    run = finished(tmp_path, file)
+    assert (run.power, run.trace.sha256, not_written(run)) == (None, sha256_of(file), [])
+    assert runs(tmp_path / "ledger") == (run,)
+    assert no_curve(run) == [f"no power over time is kept: it could not be made ({fault.__name__})"]
+
+
+def test_a_fault_of_the_file_does_not_cost_the_curve(tmp_path):
+    one = session(tmp_path, tmp_path / "none" / "t.csv", CounterSensor())
+    one.start()
+    time.sleep(0.3)
+    run = one.finish().run
+    assert run.power is not None
+    assert (len(not_written(run)), no_curve(run)) == (1, [])
+
+
+@pytest.mark.parametrize("trace", [True, "t.csv"])
+def test_a_record_says_why_it_holds_no_power_over_time(tmp_path, trace, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = finished(tmp_path, trace)
+    assert run.power is None
+    assert no_curve(run) == ["no power over time is kept: the run was shorter than two looks (0.2 s)"]
+    (tmp_path / "l").mkdir()
+    (tmp_path / "l" / "journal").write_text("no folder")
+    lost = finished(tmp_path / "l", trace)
+    assert (len(no_curve(lost)), len(not_written(lost))) == (1, trace is not True)
+    assert "could not be kept to the end" in no_curve(lost)[0]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import json
 import msgspec
 import pytest
 
+from carbonlens.domain.comparison import NoPower
 from carbonlens.errors import VerificationError
 from carbonlens.render.check import check_page
 from carbonlens.render.markdown import render_markdown
@@ -116,6 +117,64 @@ def test_steps_without_a_trace_are_named_and_without_any_it_is_said_what_to_do()
     assert page.power is None
     assert [plain_text(p) for p in page.left_out] == [NONE_KEPT]
     assert "--trace" in NONE_KEPT
+
+
+SHORT = {"why": "the run was shorter than two looks (0.2 s)", "mend": "let it do more work"}
+SHARED = {"why": "others used the device too", "mend": "measure it alone"}
+
+
+def left_out(made):
+    return [plain_text(p) for p in build_view(made).engineering.left_out]
+
+
+def test_a_trace_that_was_asked_for_and_is_not_drawn_has_its_own_reason_and_mend():
+    steps = [MADE.study.baseline, *(s.step for s in MADE.steps)]
+    one, two = steps[-2:]
+    some = replace(MADE, no_power=(NoPower(step=one, **SHORT),))
+    assert left_out(some) == [
+        "No power trace of Dynamic int8 quantization: the run was shorter than two looks (0.2 s); let it do "
+        "more work. No power trace of Static int8 quantization (QDQ): no run of it kept one."
+    ]
+    alike = replace(MADE, no_power=tuple(NoPower(step=s, **SHARED) for s in (one, two)))
+    (said,) = left_out(alike)
+    assert said.endswith("(QDQ): others used the device too; measure it alone.")
+    # Where no arm has one, what to do is not to ask for what was asked for.
+    none = replace(comparison(), no_power=tuple(NoPower(step=s, **SHORT) for s in steps))
+    (said,) = left_out(none)
+    assert said.startswith("No power trace: ")
+    assert said.endswith(" and others: the run was shorter than two looks (0.2 s); let it do more work.")
+    assert "--trace" not in said
+
+
+def test_reasons_that_would_break_a_page_are_harmless():
+    from carbonlens.render.html import render_html
+
+    for name in HOSTILE_NAMES:
+        view = build_view(replace(MADE, no_power=(NoPower(step=MADE.steps[-1].step, why=name, mend=name),)))
+        check_page(render_html(view, ("engineering",)), view)
+
+
+def of_counters(made, *over_s):
+    told = (replace(p, trace=replace(p.trace, over_s=s)) for p, s in zip(made.power, over_s, strict=True))
+    return replace(made, power=tuple(told))
+
+
+def test_the_peak_of_a_counter_is_said_to_be_a_mean_and_over_which_time():
+    def labels(view):
+        return [p.figure.label for name, p in view.figures.items() if name.endswith(".peak")]
+
+    assert labels(VIEW) == ["highest power that was read"] * 3
+    assert "counter" not in plain_text(PAGE.power.table.note)
+    view = build_view(of_counters(MADE, 0.5, 0.0, 5.0))
+    assert labels(view) == [
+        "highest mean power over 0.5 s or more",
+        "highest power that was read",
+        "highest mean power over 5 s or more",
+    ]
+    note = plain_text(view.engineering.power.table.note)
+    assert "Peak, least and most are where a counter was read means over 0.5 s and 5 s or more" in note
+    note = plain_text(build_view(of_counters(MADE, 0.5, 0.5, 0.5)).engineering.power.table.note)
+    assert "Peak, least and most are means over 0.5 s or more: a counter tells no moment." in note
 
 
 def test_every_format_has_it():

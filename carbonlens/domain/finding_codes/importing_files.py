@@ -356,8 +356,9 @@ IMPORTING_FILES: Final = (
         severity="info or warning",
         title="Log that has grown",
         meaning="A trace begins with all of one imported before, or is its begin: it counts once, by its "
-        "longest content. Of logs without times that begin alike nobody can tell: both count.",
-        mend="nothing for a log that is written on; name the hosts of logs of two machines",
+        "longest content. Of logs without times that begin alike nobody can tell: both count. Units told of "
+        "it when it was shorter no longer count.",
+        mend="nothing for a log that is written on, but its --units; name the hosts of logs of two machines",
         example="is gpu.csv as imported before, and further: it takes the place of that import",
     ),
     FindingCode(
@@ -368,5 +369,14 @@ IMPORTING_FILES: Final = (
         "already: those are not told anew.",
         mend="give it at the first import",
         example="3 lines are in the ledger without what --tag or --site says now, and stay so",
+    ),
+    FindingCode(
+        code="CL294",
+        severity="info",
+        title="Source states otherwise",
+        meaning="An option, or a study, step, role, unit or units of a map, is given for runs whose source "
+        "states its own, which stays. A unit and a count go together: neither is put to one of the source.",
+        mend="mend the source, or correct a run by carbonlens runs supersede",
+        example="--study, --step: left aside for 3 runs, of which the source states it otherwise",
     ),
 )

@@ -8,6 +8,14 @@ from carbonlens.domain.finding_codes.entry import FindingCode
 
 MEASURING: Final = (
     FindingCode(
+        code="CL100",
+        severity="info",
+        title="No power over time",
+        meaning="A trace was asked for, and the record holds no power over time; its energy stands.",
+        mend="as the finding says: a longer run, a sensor for every part, one boundary",
+        example="no power over time is kept: the run was shorter than two looks (0.2 s)",
+    ),
+    FindingCode(
         code="CL101",
         severity="warning",
         title="Accelerator not measured",
