@@ -25,7 +25,7 @@ from carbonlens.app.sustainability_carried import unpack
 from carbonlens.app.sustainability_enclosed import Basis
 from carbonlens.app.sustainability_report import SCHEMA as OF_QUARTER
 from carbonlens.app.sustainability_verify import basis_in, carried_by, factors_in, write_inventory
-from carbonlens.app.verify import computing
+from carbonlens.app.verified import computing
 from carbonlens.app.verify_reading import data_of, read
 from carbonlens.domain.evidence import Evidence
 from carbonlens.domain.figure import Figure

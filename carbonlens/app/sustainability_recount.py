@@ -16,7 +16,7 @@ import msgspec
 from carbonlens.app.said_figures import SaidFigure, said_figure
 from carbonlens.app.sustainability_enclosed import Basis
 from carbonlens.app.sustainability_printed import print_of
-from carbonlens.app.verify import Left
+from carbonlens.app.verified import Left
 from carbonlens.app.verify_data import Mismatch
 from carbonlens.domain.factor_row import FactorRow
 from carbonlens.domain.figure import Figure

@@ -22,7 +22,7 @@ from carbonlens.app.sustainability_carried import LEDGER_ZIP, in_data, missing_o
 from carbonlens.app.sustainability_enclosed import Basis, take
 from carbonlens.app.sustainability_recount import misprinted, recounted
 from carbonlens.app.sustainability_report import SCHEMA, Material, material, rendered, shape_of
-from carbonlens.app.verify import Verified, computing
+from carbonlens.app.verified import Verified, computing
 from carbonlens.app.verify_data import Mismatch
 from carbonlens.app.verify_pages import PAGE_NUMBER, Pages, compare_texts, strange_numbers
 from carbonlens.app.verify_reading import data_of

@@ -8,15 +8,14 @@ cannot be held against anything is said: a file can name any version as its make
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from carbonlens.app.report import Material
+from carbonlens.app.verified import Verified, computing
 from carbonlens.app.verify_data import Mismatch
 from carbonlens.app.verify_reading import Held, read
 from carbonlens.domain.counting import counted
@@ -24,53 +23,11 @@ from carbonlens.domain.evidence import Evidence, MadeWith, runs_sha256
 from carbonlens.domain.number_style import NumberStyle
 from carbonlens.errors import (
     CarbonlensError,
-    ConfigError,
     InputFileError,
-    MissingExtraError,
-    MissingLibraryError,
 )
 from carbonlens.render.look import Look
 
 SCHEMA: Final = "carbonlens/verify/1"
-
-
-class Left(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures that could not be computed again, with the reason that they share."""
-
-    reason: str
-    figure_ids: tuple[str, ...]
-
-
-class Verified(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of verifying a report.
-
-    Attributes:
-        file: The report.
-        figures: How many figures were compared.
-        runs: How many runs they rest on.
-        mismatches: Figures and other parts that differ.
-        rebuilt: ``same`` or ``different`` bytes; ``None`` where they could not be compared.
-        versions: What the report was made with and what is installed, by name, where they differ
-            and the bytes of its format depend on them.
-        unchecked: Parts that could be held against nothing, in words; empty where all was checked.
-        from_ledger: Whether the runs were taken from a ledger rather than from the report.
-        left: Figures that could not be computed again, by reason; none where the runs are at hand.
-    """
-
-    file: str
-    figures: int
-    runs: int
-    mismatches: tuple[Mismatch, ...]
-    rebuilt: str | None
-    versions: dict[str, tuple[str | None, str | None]]
-    unchecked: tuple[str, ...] = ()
-    from_ledger: bool = False
-    left: tuple[Left, ...] = ()
-
-    @property
-    def holds(self) -> bool:
-        """Whether the report is what follows from its evidence, as far as that could be checked."""
-        return not self.mismatches and self.rebuilt != "different"
 
 
 def verify(
@@ -169,38 +126,6 @@ def _as_made(given: Material, made: MadeWith | None) -> Material:
     """Return the same with what the file names as its maker: it decides none of the bytes but its own."""
     evidence = given.evidence and msgspec.structs.replace(given.evidence, made_with=made)
     return msgspec.structs.replace(given, evidence=evidence)
-
-
-@contextmanager
-def computing(where: str, kept: type[CarbonlensError] = InputFileError) -> Iterator[None]:
-    """Refuse evidence that nothing can be computed from; numpy's warnings about it help no reader.
-
-    Args:
-        where: The report, for errors.
-        kept: Errors that are said as they are.
-
-    Raises:
-        InputFileError: If computing trips over what the report holds.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except (kept, ConfigError, MissingExtraError, MissingLibraryError):
-        raise
-    except CarbonlensError as error:
-        raise _not_computable(where, error.what) from error
-    except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        # Runs and terms that no reader of ours would have let in.
-        raise _not_computable(where, f"{type(error).__name__}: {error}") from error
-
-
-def _not_computable(where: str, why: str) -> InputFileError:
-    return InputFileError(
-        f"cannot be computed again from the evidence in it ({why[:200]})",
-        where=where,
-        mend="take the file as carbonlens wrote it",
-    )
 
 
 def _of_ledger(evidence: Evidence, ledger: str | Path) -> tuple[Evidence, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from carbonlens.cli import grammar
 from carbonlens.cli.options import JsonOption
 
 if TYPE_CHECKING:
-    from carbonlens.app.verify import Verified
+    from carbonlens.app.verified import Verified
 
 _SHOWN = 10
 _NAMED = 3
