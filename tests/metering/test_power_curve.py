@@ -19,6 +19,7 @@ from carbonlens.metering.power_obstacles import obstacle
 from carbonlens.metering.process_time import TreeClock
 from carbonlens.metering.records import new_run
 from carbonlens.metering.recovery import recover
+from carbonlens.metering.sampler import process_sampler
 from carbonlens.metering.sealing import Sample, seal
 from carbonlens.metering.sensors import Channel, SensorInfo
 from carbonlens.metering.sensors.cpu_model import CpuModelSensor
@@ -271,6 +272,7 @@ def measured(tmp_path, trace, *, killed=False):
             time.sleep(0.05)
             one.sample()
     if killed:
+        process_sampler().remove(one)  # it would write on, into this journal and into other tests' times
         return next((tmp_path / "j").iterdir())
     return one.finish().run
 
