@@ -6,23 +6,31 @@ import pytest
 from carbonlens.app.compare import computed
 from carbonlens.app.report import report
 from carbonlens.app.verify import verify
+from carbonlens.compare.power import billed_w
 from carbonlens.domain.evidence import Evidence
+from carbonlens.domain.run import Run
 from tests.app.test_verify import evidence
 from tests.reporting.power_case import trace
 
 replace = msgspec.structs.replace
+GAP = ((6, 7),)
 
 
 def traced() -> Evidence:
     """Runs of the demo, of which the baseline's rounds keep their power."""
     given = evidence()
-    runs = tuple(
-        replace(r, duration_s=20.0, power=trace(1 + 0.01 * (r.repeat or 0), gap=((6, 7),)))
-        if (r.step, r.role) == ("torch", "variant")
-        else r
-        for r in given.runs
-    )
+    runs = tuple(with_power(r) if (r.step, r.role) == ("torch", "variant") else r for r in given.runs)
     return replace(given, runs=runs)
+
+
+def with_power(run: Run) -> Run:
+    """Return a run with a curve of the power that it is billed: another's is not drawn as its own."""
+    run = replace(run, duration_s=20.0)
+    shape = trace(1.0, gap=GAP)
+    told = [w for w in shape.power_w if w is not None]
+    scale = billed_w(run) * len(told) / sum(told)
+    lines = {n: tuple(w and w * scale for w in getattr(shape, n)) for n in ("power_w", "low_w", "high_w")}
+    return replace(run, power=replace(shape, **lines))
 
 
 @pytest.fixture(scope="module")
