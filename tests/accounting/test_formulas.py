@@ -35,8 +35,8 @@ def test_decimals_stay_exact():
 
 
 def test_the_same_line_serves_a_column_expression():
-    nw = pytest.importorskip("narwhals")
-    pd = pytest.importorskip("pandas")
+    nw = pytest.importorskip("narwhals", reason="narwhals is of an extra that is not installed")
+    pd = pytest.importorskip("pandas", reason="pandas is of an extra that is not installed")
     frame = nw.from_native(pd.DataFrame({"energy_j": [3.6e6, 7.2e6]}))
     kwh = formulas.facility_kwh(formulas.energy_kwh(nw.col("energy_j")), 1.5)
     assert frame.select(kwh.alias("kwh"))["kwh"].to_list() == pytest.approx([1.5, 3.0])

@@ -100,14 +100,14 @@ def main() -> None:
 
 @pytest.mark.bench
 def test_print_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("transformers")
+    pytest.importorskip("transformers", reason="transformers is of an extra that is not installed")
     monkeypatch.setenv("XDG_STATE_HOME", "")  # put back afterwards: main sets a folder of its own
     main()
 
 
 @pytest.mark.bench
 def test_noting_a_step_takes_microseconds() -> None:
-    pytest.importorskip("transformers")
+    pytest.importorskip("transformers", reason="transformers is of an extra that is not installed")
     assert put_us(20_000) < 20
 
 

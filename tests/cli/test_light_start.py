@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from carbonlens.cli import grammar
 from carbonlens.cli.commands import MODULES, built
 
-pytest.importorskip("typing_extensions")
+pytest.importorskip("typing_extensions", reason="it comes with extras alone")
 
 LOADED = """
 import json, sys

@@ -78,7 +78,7 @@ def test_the_page_records_any_engine(tmp_path, monkeypatch, capsys):
 
 
 def test_the_page_follows_a_model(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("transformers")
+    pytest.importorskip("transformers", reason="transformers is of an extra that is not installed")
     from tests.instrument.tiny_llm import prompts, tiny_llama
 
     ids, mask = prompts(7, 4)

@@ -40,7 +40,7 @@ def test_exact_energies_give_back_what_made_them(a, b):
 
 
 def test_coefficients_and_intervals_are_those_of_numpy():
-    np = pytest.importorskip("numpy")
+    np = pytest.importorskip("numpy", reason="numpy is of an extra that is not installed")
     energies = [e * f for e, f in zip(truth(0.02, 0.3), (1.03, 0.98, 1.01, 0.97, 1.02), strict=True)]
     fit = fit_token_points(points(energies))
     design = np.array(SHAPES) / np.array(energies)[:, None]
@@ -58,7 +58,7 @@ def test_coefficients_and_intervals_are_those_of_numpy():
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say():
-    np = pytest.importorskip("numpy")
+    np = pytest.importorskip("numpy", reason="numpy is of an extra that is not installed")
     chance = np.random.default_rng(5)
     shapes = SHAPES * 2
     held = [0, 0]

@@ -73,6 +73,17 @@ def test_each_suppression_has_its_reason_beside_it():
                     )
 
 
+def test_each_skip_has_its_reason():
+    for file in (PACKAGE.parent / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            name = getattr(getattr(node, "func", None), "attr", None)
+            if name in ("importorskip", "skipif", "xfail"):
+                told = {k.arg for k in node.keywords}
+                assert "reason" in told, f"{file.name}:{node.lineno} skips without a reason"
+            elif name == "skip":
+                assert node.args or node.keywords, f"{file.name}:{node.lineno} skips without a reason"
+
+
 def test_records_are_frozen():
     for file, tree in TREES.items():
         for node in ast.walk(tree):

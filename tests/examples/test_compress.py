@@ -11,7 +11,7 @@ import pytest
 from tests.metering.processes import clean_environment, runs
 
 for _library in ("torch", "onnx", "onnxruntime", "sklearn"):
-    pytest.importorskip(_library)
+    pytest.importorskip(_library, reason="the library that this example is for is not installed")
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "compressing.md").read_text("utf-8")

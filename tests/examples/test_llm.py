@@ -13,7 +13,7 @@ import carbonlens
 SCRIPT = Path(__file__).parents[2] / "docs" / "examples" / "llm_generate.py"
 STEPS = ("fp32", "bf16", "fp32-batch8", "bf16-batch8")
 
-pytest.importorskip("transformers")
+pytest.importorskip("transformers", reason="transformers is of an extra that is not installed")
 
 
 def run_example(tmp_path, *options):

@@ -16,8 +16,8 @@ SAMPLES = 1437
 
 @pytest.mark.slow
 def test_the_loop_is_measured_in_phases_and_resumed_as_the_same_job(tmp_path):
-    pytest.importorskip("torch")
-    pytest.importorskip("sklearn")
+    pytest.importorskip("torch", reason="torch is of an extra that is not installed")
+    pytest.importorskip("sklearn", reason="sklearn is of an extra that is not installed")
     ledger = tmp_path / "ledger"
     env = clean_environment(tmp_path, CARBONLENS_LEDGER=str(ledger))
     for more in (["--stop-after", "5"], []):

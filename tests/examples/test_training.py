@@ -11,7 +11,7 @@ import pytest
 
 from tests.metering.processes import clean_environment, runs
 
-pytest.importorskip("torch")
+pytest.importorskip("torch", reason="torch is of an extra that is not installed")
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "training.md").read_text("utf-8")
@@ -74,7 +74,10 @@ def listed(folder):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["huggingface", "lightning"])
 def test_a_framework_trains_and_resumes(tmp_path, name):
-    pytest.importorskip({"huggingface": "transformers", "lightning": "lightning"}[name])
+    pytest.importorskip(
+        {"huggingface": "transformers", "lightning": "lightning"}[name],
+        reason="the library that this example is for is not installed",
+    )
     completed([sys.executable, DOCS / "examples" / f"train_{name}.py"], tmp_path)
     first, second = recorded(tmp_path)
     assert (first.job_id, first.attempt, second.attempt) == (second.job_id, 1, 2)
@@ -139,7 +142,10 @@ def test_a_block_of_the_page_without_a_framework(tmp_path, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["huggingface", "lightning"])
 def test_a_block_of_the_page_with_a_framework(tmp_path, name):
-    pytest.importorskip({"huggingface": "transformers", "lightning": "lightning"}[name])
+    pytest.importorskip(
+        {"huggingface": "transformers", "lightning": "lightning"}[name],
+        reason="the library that this example is for is not installed",
+    )
     block = tmp_path / "block.py"
     block.write_text(BLOCKS[name], "utf-8")
     completed([sys.executable, block], tmp_path)

@@ -13,7 +13,7 @@ KUBERNETES = HOOKS / "kubernetes"
 
 
 def manifest():
-    yaml = pytest.importorskip("yaml")
+    yaml = pytest.importorskip("yaml", reason="yaml is of an extra that is not installed")
     (job,) = yaml.safe_load_all((KUBERNETES / "job.yaml").read_text())
     return job
 

@@ -17,7 +17,7 @@ UNITS = {"current": "A", "voltage": "V", "power": "W"}
 
 def recording(folder, signals, *, rate=1000, utc=True, devices=("JS220-000123",), units=None, zone_s=0.0):
     """Return the bytes of a recording of each device's signals."""
-    pyjls = pytest.importorskip("pyjls")
+    pyjls = pytest.importorskip("pyjls", reason="pyjls is of an extra that is not installed")
     file = folder / "made.jls"
     number = 0
     with pyjls.Writer(str(file)) as writer:

@@ -64,7 +64,10 @@ class TestConformanceOfEvents(ImporterContract):
 
 def packets(count=11, *, clocks=False, deflated=False, sequence=1):
     """Return a binary trace, packet by packet, made with Perfetto's own messages."""
-    pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    pb = pytest.importorskip(
+        "perfetto.protos.perfetto.trace.perfetto_trace_pb2",
+        reason="perfetto is of an extra that is not installed",
+    )
     made = []
 
     def packet():
@@ -91,7 +94,10 @@ def packets(count=11, *, clocks=False, deflated=False, sequence=1):
 
 
 def binary(**how):
-    pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    pb = pytest.importorskip(
+        "perfetto.protos.perfetto.trace.perfetto_trace_pb2",
+        reason="perfetto is of an extra that is not installed",
+    )
     return pb.Trace(packet=packets(**how)).SerializeToString()
 
 

@@ -35,7 +35,7 @@ def node(group, name, kind, metrics=(), **metadata):
 
 def tree(folder, runs=2, *, with_energy=True):
     """Return the bytes of an application of some runs, of 1000 J and more."""
-    h5py = pytest.importorskip("h5py")
+    h5py = pytest.importorskip("h5py", reason="h5py is of an extra that is not installed")
     file = folder / "made.hdf5"
     with h5py.File(file, "w") as out:
         multi = node(
@@ -124,7 +124,7 @@ def test_a_reader_that_ends_badly_is_a_refusal(tmp_path, monkeypatch, status, wh
 
 
 def test_other_hdf5_is_not_claimed_or_refused(tmp_path):
-    h5py = pytest.importorskip("h5py")
+    h5py = pytest.importorskip("h5py", reason="h5py is of an extra that is not installed")
     file = tmp_path / "a.h5"
     with h5py.File(file, "w") as out:
         out.create_dataset("weights", data=[1.0, 2.0])

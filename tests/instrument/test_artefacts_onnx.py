@@ -9,7 +9,7 @@ import pytest
 
 from tests.instrument.looking_at import looked, said
 
-onnx = pytest.importorskip("onnx")
+onnx = pytest.importorskip("onnx", reason="onnx is of an extra that is not installed")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402  # onnx is an extra
 
 
@@ -138,7 +138,9 @@ def test_shapes_scalars_and_limits_are_no_parameters():
 
 
 def test_the_settings_of_a_quantized_lstm_are_no_parameters(tmp_path):
-    quantization = pytest.importorskip("onnxruntime.quantization")
+    quantization = pytest.importorskip(
+        "onnxruntime.quantization", reason="onnxruntime is of an extra that is not installed"
+    )
     made = np.random.default_rng(0)
     weights = {n: made.normal(size=s).astype("f4") for n, s in (("w", (1, 80, 10)), ("r", (1, 80, 20)))}
     node = helper.make_node("LSTM", ["x", "w", "r", "b", "n"], ["y"], hidden_size=20)
@@ -263,7 +265,7 @@ def test_what_is_no_model_is_a_file_all_the_same(tmp_path):
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     from tests.instrument.networks import small_convolutions

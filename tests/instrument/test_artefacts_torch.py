@@ -11,7 +11,7 @@ from msgspec import structs
 
 from tests.instrument.looking_at import looked, said
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
 from torch import nn  # noqa: E402  # torch is an extra
 from torch.nn.utils import parametrizations, prune  # noqa: E402  # as above
 
@@ -216,7 +216,9 @@ def test_parametrized_weights():
 
 
 def test_structured_pruning_by_torch_pruning():
-    pruning = pytest.importorskip("torch_pruning")
+    pruning = pytest.importorskip(
+        "torch_pruning", reason="torch_pruning is of an extra that is not installed"
+    )
     network = nn.Sequential(
         nn.Conv2d(3, 16, 3, padding=1),
         nn.ReLU(),
@@ -286,7 +288,9 @@ def test_static_quantization_keeps_its_packed_weights():
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["Int8WeightOnlyConfig", "Int8DynamicActivationInt8WeightConfig"])
 def test_quantization_by_torchao(config):
-    quantization = pytest.importorskip("torchao.quantization")
+    quantization = pytest.importorskip(
+        "torchao.quantization", reason="torchao is of an extra that is not installed"
+    )
     network = mlp()
     quantization.quantize_(network, getattr(quantization, config)())
     found = looked(network, torch.zeros(1, 64))

@@ -12,7 +12,7 @@ import pytest
 from carbonlens.instrument.artefact_figures import Allowance, UntoldError
 from tests.instrument.looking_at import looked, said
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
 from torch import nn  # noqa: E402  # torch is an extra
 
 from carbonlens.instrument.artefact_torch_copy import copy_of  # noqa: E402  # as above

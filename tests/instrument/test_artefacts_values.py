@@ -7,7 +7,7 @@ import pytest
 
 from tests.instrument.looking_at import looked, said
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
 from tests.instrument.networks import mlp, small_convolutions  # noqa: E402  # torch is an extra
 
 

@@ -62,7 +62,7 @@ def test_right_answers_are_better_than_wrong_ones():
 
 
 def test_numbers_of_numpy_are_taken_as_track_takes_them():
-    np = pytest.importorskip("numpy")
+    np = pytest.importorskip("numpy", reason="numpy is of an extra that is not installed")
     recorder = Recorder()
     quality = {
         "accuracy": np.float32(0.5),

@@ -9,7 +9,7 @@ from carbonlens.errors import MeasurementError
 from carbonlens.instrument.bench_onnx import OnnxWork
 from carbonlens.instrument.bench_work import calls, told
 
-np = pytest.importorskip("numpy")
+np = pytest.importorskip("numpy", reason="numpy is of an extra that is not installed")
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_anything_else_is_refused_with_its_mend(said):
 
 
 def model_of(tmp_path, shape):
-    onnx = pytest.importorskip("onnx")
-    pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx", reason="onnx is of an extra that is not installed")
+    pytest.importorskip("onnxruntime", reason="onnxruntime is of an extra that is not installed")
     kind = onnx.TensorProto.FLOAT
     graph = onnx.helper.make_graph(
         [onnx.helper.make_node("Relu", ["x"], ["y"])],

@@ -42,8 +42,8 @@ def texts(run):
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["cache", "stopping", "model", "streamer"])
 def test_what_generate_is_given(tmp_path, place):
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
+    pytest.importorskip("transformers", reason="transformers is of an extra that is not installed")
     from carbonlens.instrument.transformers import track_generate
     from tests.instrument import tiny_llm
 
@@ -65,7 +65,9 @@ def test_what_generate_is_given(tmp_path, place):
 
 
 def test_a_session_of_onnx(tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
+    onnxruntime = pytest.importorskip(
+        "onnxruntime", reason="onnxruntime is of an extra that is not installed"
+    )
     from carbonlens.instrument.onnxruntime import TrackedSession
 
     class Own(onnxruntime.InferenceSession):

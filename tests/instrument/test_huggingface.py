@@ -9,9 +9,9 @@ import pytest
 
 from tests.metering.processes import runs
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
+torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
+transformers = pytest.importorskip("transformers", reason="transformers is of an extra that is not installed")
+pytest.importorskip("accelerate", reason="accelerate is of an extra that is not installed")
 
 from carbonlens.instrument.huggingface import TrackingCallback  # noqa: E402  # after what it needs
 from carbonlens.instrument.training import TrainingUnfinishedError  # noqa: E402  # after the check that the library is there

@@ -12,8 +12,8 @@ import pytest
 
 from tests.metering.processes import clean_environment, runs
 
-torch = pytest.importorskip("torch")
-pl = pytest.importorskip("lightning.pytorch")
+torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
+pl = pytest.importorskip("lightning.pytorch", reason="lightning is of an extra that is not installed")
 
 from carbonlens.instrument.lightning import TrackingCallback  # noqa: E402  # after what it needs
 
@@ -163,7 +163,9 @@ def test_metrics_asked_for_by_name(trainer, ledger):
 
 
 def test_the_other_package_and_forked_workers(trainer, ledger):
-    package = pytest.importorskip("pytorch_lightning")
+    package = pytest.importorskip(
+        "pytorch_lightning", reason="pytorch_lightning is of an extra that is not installed"
+    )
 
     class Theirs(package.LightningModule):
         training_step = Layer.training_step

@@ -7,7 +7,7 @@ import pytest
 from carbonlens import stage
 from tests.metering.processes import runs
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
 from torch import nn  # noqa: E402  # torch is an extra
 from torch.nn import functional  # noqa: E402  # as above
 
@@ -45,7 +45,7 @@ def test_a_student_learns_from_a_teacher(ledger):
 
 @pytest.mark.slow
 def test_an_export_is_looked_at_with_the_example_of_its_source(ledger, tmp_path):
-    pytest.importorskip("onnx")
+    pytest.importorskip("onnx", reason="onnx is of an extra that is not installed")
     file, example = tmp_path / "m.onnx", torch.zeros(1, 64)
     with (
         stage(

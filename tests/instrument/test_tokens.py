@@ -228,7 +228,7 @@ def test_one_time_is_one_in_whatever_type_it_comes(told):
 
 
 def test_a_tensor_without_dimensions_is_a_time():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
     recorder, meter = metered()
     meter.record(output=2, first_token_ms=torch.tensor(250.0), inter_token_ms=torch.tensor(250.0).numpy())
     assert (recorder.facts().tokens.prefill_s, recorder.facts().tokens.decode_s) == (0.25, 0.25)

@@ -425,7 +425,7 @@ def test_a_ledger_that_is_no_place_is_replaced_and_said_once(tmp_path, capfd, pl
 
 
 def test_tensors_without_data_do_not_reach_the_work(ledger):
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
     with track("s", ledger=ledger) as run:
         run.record_quality("acc", torch.zeros(1, device="meta"))
         run.record_quality(Unsayable(), 1.0)

@@ -14,8 +14,8 @@ from carbonlens.instrument.tokens import TokenMeter
 from carbonlens.instrument.transformers import track_generate
 from tests.instrument.tiny_llm import EOS, PAD, prompts, tiny_llama, tracked, written
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
+transformers = pytest.importorskip("transformers", reason="transformers is of an extra that is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -428,7 +428,7 @@ def test_a_forked_worker_counts_nothing_and_does_not_hang(model, tmp_path):
 
 
 def test_a_pipeline_is_followed(model, tmp_path):
-    tokenizers = pytest.importorskip("tokenizers")
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is of an extra that is not installed")
     words = tokenizers.Tokenizer(
         tokenizers.models.WordLevel({f"w{i}": i for i in range(24)}, unk_token="w3")  # noqa: S106  # a word, no secret
     )

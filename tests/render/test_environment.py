@@ -22,7 +22,7 @@ print(*sorted({name.rpartition("/")[2] for name in started}))
 
 
 def test_no_compiler_is_started_to_find_a_library():
-    pytest.importorskip("weasyprint")
+    pytest.importorskip("weasyprint", reason="weasyprint is of an extra that is not installed")
     told = subprocess.run([sys.executable, "-c", _LOADED], check=True, capture_output=True, text=True)
     assert set(told.stdout.split()) <= {"ldconfig"}
 

@@ -15,7 +15,7 @@ from tests.render.pages import view
 from tests.reporting.golden import cases
 
 BOTH = ("business-case", "engineering")
-mistune = pytest.importorskip("markdown_it")
+mistune = pytest.importorskip("markdown_it", reason="markdown_it is of an extra that is not installed")
 
 
 def parsed(text):

@@ -54,7 +54,7 @@ def test_a_specification_is_plain_data_without_links(make, chart, wide):
 
 @pytest.mark.slow
 def test_altair_accepts_the_specifications():
-    altair = pytest.importorskip("altair")
+    altair = pytest.importorskip("altair", reason="altair is of an extra that is not installed")
     for make, chart in PAIRS:
         altair.Chart.from_dict(make(chart))
 

@@ -191,7 +191,7 @@ def test_every_format_has_it():
     assert second["power_w"][85] is None
     content = render_xlsx(doc, VIEW.figures)
     assert content == render_xlsx(doc, VIEW.figures)
-    openpyxl = pytest.importorskip("openpyxl")
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is of an extra that is not installed")
     import io
 
     sheet = openpyxl.load_workbook(io.BytesIO(content))["Power over time"]

@@ -55,7 +55,7 @@ def test_upscaling_keeps_constants_and_is_linear_between_pixel_centres():
 
 
 def test_upscaling_agrees_with_torch():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
     images = np.random.default_rng(0).random((3, 8, 8), dtype=np.float32)
     theirs = torch.nn.functional.interpolate(
         torch.from_numpy(images)[:, None], size=(SIDE, SIDE), mode="bilinear"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
 
 from carbonlens.studies.digits.data import SIDE
 from carbonlens.studies.digits.network import (

@@ -7,9 +7,9 @@ import logging
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-onnx = pytest.importorskip("onnx")
-pytest.importorskip("onnxruntime")
+torch = pytest.importorskip("torch", reason="torch is of an extra that is not installed")
+onnx = pytest.importorskip("onnx", reason="onnx is of an extra that is not installed")
+pytest.importorskip("onnxruntime", reason="onnxruntime is of an extra that is not installed")
 
 from carbonlens.studies.digits import onnx_models
 from carbonlens.studies.digits.data import SIDE
