@@ -1,5 +1,5 @@
 # Two commands do all their own set-up: `make demo` and `make test`.
-.PHONY: demo test coverage check lint bench update-golden setup clean
+.PHONY: demo test fuzz coverage check lint bench update-golden setup clean
 OUT ?= demo-report
 BIN := .venv/bin
 
@@ -9,6 +9,10 @@ demo: setup
 # What CI runs: lint, types, architecture, all tests, wheel, bare core, small demo.
 test: setup lint
 	@$(BIN)/python -m pytest -m "not bench" -n 2 --dist worksteal --durations=10
+
+# The laws alone, each on examples that are drawn anew: what CI, whose draws are fixed, has not seen.
+fuzz: setup
+	@CARBONLENS_FUZZ=1 $(BIN)/python -m pytest -m "hypothesis and not bench" -n 2 --dist worksteal
 
 # The same tests with the lines that none of them runs. Tracing lines takes pure code three times as long.
 coverage: setup

@@ -3,15 +3,21 @@
 A test run started in the background or under nohup inherits ignored signals, and
 would hand them on to the programs it tests. How long an example takes is a matter of
 the machine: times are measured in ``tests/bench`` alone.
+
+A verdict is one of a commit: ``make test`` draws the same examples each time, so that what
+fails in one place fails in every other. ``make fuzz`` draws new ones.
 """
 
+import os
 import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("carbonlens", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("carbonlens")
+_NO_CLOCK = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("carbonlens", derandomize=True, **_NO_CLOCK)
+settings.register_profile("fuzz", print_blob=True, **_NO_CLOCK)
+settings.load_profile("fuzz" if os.environ.get("CARBONLENS_FUZZ") else "carbonlens")
 
 for _number, _usual in (
     (signal.SIGINT, signal.default_int_handler),

@@ -229,9 +229,9 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     least_w: float = 0.0
 
     @property
-    def key(self) -> tuple[str | None, str]:
-        """What tells it from others of the group."""
-        return self.host, self.name
+    def key(self) -> tuple[str | None, str | None, str]:
+        """What tells it from others of the group: logs of two machines joined both name a GPU 0."""
+        return self.host, self.device, self.name
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):

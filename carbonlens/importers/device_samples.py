@@ -43,8 +43,8 @@ class DeviceSamples:
         self.count = 0
         self._relative = relative
         self._has_times = has_times
-        self._told: set[tuple[str | None, str]] = set()
-        self._waiting: dict[tuple[str | None, str], tuple[Channel, int, _Columns]] = {}
+        self._told: set[_Key] = set()
+        self._waiting: dict[_Key, tuple[Channel, int, _Columns]] = {}
         self._size = 0
 
     @property
@@ -97,3 +97,4 @@ class DeviceSamples:
 
 
 _Columns = tuple[list[float], list[float], list[float]]
+_Key = tuple[str | None, str | None, str]

@@ -99,7 +99,7 @@ class _Keeper:
         self._options = options
         self._found = Harvest()
         self._codes: Counter[str] = Counter()
-        self._series: dict[tuple[str | None, str], Series] = {}
+        self._series: dict[tuple[str | None, str | None, str], Series] = {}
         self._window: Window | None = None
         self._named = Named()
 
@@ -140,9 +140,9 @@ class _Keeper:
 
     def finish(self) -> Harvest:
         """Return everything, with traces made into runs."""
-        hosts = {host for host, _ in self._series}
+        hosts = {host for host, _, _ in self._series}
         for host in sorted(hosts, key=lambda h: h or ""):
-            series = [s for (of, _), s in self._series.items() if of == host]
+            series = [s for (of, _, _), s in self._series.items() if of == host]
             self._finish_host(host, series, is_one=len(hosts) == 1)
         for source in self._group.sources:
             for said in source.repairs:
@@ -253,9 +253,9 @@ class _Keeper:
         elif any(s.is_relative for s in series) and self._options.start_us is None:
             text = f"when the samples{of_host} were taken is not told: the energy is in no hour"
             self._say(_warning("CL245", text, file, "give --start with the time of the first sample"))
-        spans = {s.channel.name: s.last_us - s.first_us for s in series if math.isfinite(s.first_us)}
-        longest = max(spans.values(), default=0.0)
-        short = [name for name, span in spans.items() if span < (1 - _SMALL_SHARE) * longest]
+        spans = [(s.channel.name, s.last_us - s.first_us) for s in series if math.isfinite(s.first_us)]
+        longest = max((span for _, span in spans), default=0.0)
+        short = [name for name, span in spans if span < (1 - _SMALL_SHARE) * longest]
         if short:
             text = f"{', '.join(short)} tell{'s' if len(short) == 1 else ''} of less time than the others"
             self._say(_warning("CL246", text, file, "log all of them over the whole run"))

@@ -131,6 +131,7 @@ class _Log:
         self._said: list[Item] = []
         self._why = ""
         self._channels: dict[tuple[str, str], Channel] = {}
+        self._shown: dict[str, str] = {}
         self._counts: dict[str, str] = {}
         first = source.first_lines[0]
         self._has_header = not is_bare(first)
@@ -277,6 +278,9 @@ class _Log:
 
     def _channel(self, device: str, shown: str, column: Column) -> Channel:
         is_counted = column.name == self._counts.get(device, next(iter(self._counts.values()), ""))
+        if self._shown.setdefault(shown, device) != device:
+            # A log of two machines, or of a board that was changed: two GPUs of one index.
+            shown = f"{shown} ({device})"
         made = self._channels[device, column.name] = Channel(
             name=shown if is_counted else f"{shown} {column.name}",
             component="soc" if column.name.startswith("module.") else "gpu",

@@ -213,7 +213,7 @@ DAMAGES = st.lists(DAMAGE, min_size=1, max_size=5)
 
 @pytest.mark.parametrize("kind", KINDS, ids=NAMES)
 def test_no_damage_makes_a_crash_or_a_figure_that_cannot_be(tmp_path, kind):
-    @settings(max_examples=15, derandomize=True, **CALM)
+    @settings(max_examples=15, **CALM)
     @given(DAMAGES, st.integers(0, 3))
     def one(damages, which):
         attempt(kind, damages, which, tmp_path)

@@ -63,7 +63,14 @@ def assert_same(path, options):
     assert [r.run for r in got.records] == [r.run for r in plain.records]
     for one, other in zip(got.records, plain.records, strict=True):
         assert one.measured.samples == other.measured.samples
-        assert one.measured.mean_power_w == pytest.approx(other.measured.mean_power_w, rel=1e-12)
+        assert_same_power(one.measured.mean_power_w, other.measured.mean_power_w)
+
+
+def assert_same_power(got_w, plain_w):
+    """Unknown on both ways, where a GPU told nothing; else the same."""
+    assert (got_w is None) == (plain_w is None)
+    if plain_w is not None:
+        assert got_w == pytest.approx(plain_w, rel=1e-12)
 
 
 @st.composite
@@ -100,6 +107,23 @@ def logs(draw):
     if draw(st.integers(0, 9)) == 0:
         content = content[:-9] + b"\xff" + content[-9:]
     return content + (end.encode() if draw(st.booleans()) else b"")
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_two_boards_of_one_index_are_two_gpus(tmp_path, is_large):
+    """Logs of two machines joined: each counts index 0, and stands for as long as it was logged."""
+    head, rows = "timestamp,index,uuid,power.draw", range(200 if is_large else 3)
+    one = [f"2026/10/25 00:{n // 60:02}:{n % 60:02}.000,0,{UUIDS[0]},100.00" for n in rows]
+    other = [f"2026/10/25 00:{n // 60:02}:{n % 60:02}.000,0,{UUIDS[1]},300.00" for n in rows]
+    path = tmp_path / "gpu.csv"
+    path.write_text("\n".join([head, *one, *other]) + "\n")
+    (record,) = by(path, Options(tz="UTC"), columns=True).records
+    first, second = record.run.energy
+    assert first.devices == (UUIDS[0],)
+    assert second.devices == (UUIDS[1],)
+    assert float(second.energy_j) == pytest.approx(3 * float(first.energy_j))
+    assert float(first.energy_j) == pytest.approx(100 * rows[-1], rel=0.01)
+    assert_same(path, Options(tz="UTC"))
 
 
 @pytest.mark.slow

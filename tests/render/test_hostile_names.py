@@ -99,7 +99,7 @@ def check_markdown(view):
     assert not re.search(r"(?<!\\)\]\((?:javascript|http)", text)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(NAMES)
 @pytest.mark.slow
 def test_any_name_is_harmless_in_pages_tables_and_data(name):
