@@ -38,7 +38,13 @@ def build_business_case(facts: Facts) -> BusinessCase:
     return BusinessCase(
         title=headline(facts),
         lead=_lead(facts),
-        basis=phrase("Amounts are ", facts.basis.words, "; brackets are ", label("95 %"), " intervals."),
+        basis=phrase(
+            "Amounts are ",
+            facts.basis.words,
+            ", each rounded by its own interval; brackets are ",
+            label("95 %"),
+            " intervals.",
+        ),
         tiles=tiles(facts),
         waterfall=drawn,
         waterfall_note=_waterfall_note(facts, drawn),

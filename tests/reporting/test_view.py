@@ -232,7 +232,8 @@ def test_break_even_tells_never_from_unknown():
 def test_a_volume_is_named_beside_its_amounts():
     page = build_view(comparison(volume=2.5e9)).business_case
     assert plain_text(page.basis).replace("\u00a0", " ") == (
-        "Amounts are for 2.5 billion images a year; brackets are 95 % intervals."
+        "Amounts are for 2.5 billion images a year, each rounded by its own interval; "
+        "brackets are 95 % intervals."
     )
 
 
