@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, Final, NotRequired, Required
 
 BACKPORTS: Final = "typing_extensions"
+_PATIENCE_S: Final = 2.0
 
 
 class Deferred(ModuleType):
@@ -61,7 +62,8 @@ def load_records_library() -> None:
 
     It is loaded in a thread of its own, which no Ctrl-C reaches. An interrupt in the middle
     leaves its extension half made (msgspec 0.22), and the next import of it crashes the
-    interpreter: a notebook whose first cell was stopped, and run again.
+    interpreter: a notebook whose first cell was stopped, and run again. A thread that is still at
+    it when this returns goes on: an import of the same module waits for it.
     """
     if "msgspec" in sys.modules:
         return
@@ -80,7 +82,9 @@ def load_records_library() -> None:
         _thread.start_new_thread(load, ())
     except RuntimeError:  # no thread is to be had
         load()
-    ended.acquire()
+    # A program may hold a lock of its own around every import, which that thread then waits for:
+    # after a while whoever imports the library here does it as ever.
+    ended.acquire(timeout=_PATIENCE_S)
 
 
 def _load() -> None:

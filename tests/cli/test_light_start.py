@@ -118,6 +118,23 @@ def test_garbage_is_collected_again_when_the_command_begins(tmp_path):
     assert done.stdout.splitlines()[-1] == "[True]"
 
 
+def test_a_program_that_locks_its_imports_is_not_held_up_for_good():
+    code = (
+        "import builtins, threading\n"
+        "lock, ordinary = threading.RLock(), builtins.__import__\n"
+        "def guarded(*words, **named):\n"
+        "    with lock:\n"
+        "        return ordinary(*words, **named)\n"
+        "builtins.__import__ = guarded\n"
+        "with lock:\n"
+        "    import carbonlens.instrument\n"
+        "import msgspec\n"
+        "print(msgspec.json.encode([1]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "b'[1]'\n", done.stderr
+
+
 @pytest.mark.parametrize("columns", ["40", "80", "200"])
 def test_the_list_of_commands_is_the_same_however_it_is_asked_for(columns):
     described = (
