@@ -82,6 +82,15 @@ class Restatement(msgspec.Struct, frozen=True, kw_only=True):
         return next((r for r in self.rows if r.figure_id == figure_id), None)
 
 
+def source_name(words: str) -> str:
+    """Return where figures came from, a file without its folders: those are no business of any reader.
+
+    Args:
+        words: A path, or other words, which stay as they are.
+    """
+    return words.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or words
+
+
 def restatement(
     period: str,
     old: Sequence[Figure],

@@ -14,6 +14,7 @@ from carbonlens.importers.contract import AlikeRecords, RunRecord
 from carbonlens.importers.harvest import MOST_ALIKE
 
 _CORRECT: Final = "mend the source; or correct a run: carbonlens runs supersede RUN_ID --by FIELD=VALUE"
+_WORK: Final = ("unit", "units")
 _COUNT: Final = "import the log again with --units N, or with units in a [[place]] of --map"
 
 
@@ -90,6 +91,8 @@ class Kept:
         for names, runs in self._aside.items():
             whose = counted(runs, "run", "runs")
             text = f"{', '.join(names)}: left aside for {whose}, of which the source states it otherwise"
+            if any(name.partition(" ")[0].lstrip("-") in _WORK for name in names):
+                text += ", or states one of unit and units alone"
             self.findings.append(finding_at("CL294", "info", text, file, _CORRECT))
         if self._uncounted:
             grown = counted(self._uncounted, "run has grown", "runs have grown")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from carbonlens.domain.evidence import Evidence, encode
 from carbonlens.domain.factor import Vector
+from carbonlens.domain.identity import host_pseudonym, is_plain_host, without_host_name
 from carbonlens.domain.study import EffortPlace
 from carbonlens.ledger.export import COLUMNS, row
 from carbonlens.ledger.records import Stored
@@ -28,6 +29,9 @@ _FACTOR_COLUMNS: Final = (
     "id", "kind", "value", "unit", "u_relative", "zone", "period", "basis", "source", "example",
     "used_for",
 )  # fmt: skip
+
+_HOSTS: Final = ("host", "host_id", "machine")
+_RUN_IDS: Final = ("run_id", "parent_run_id", "supersedes")
 
 _STARTS_A_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
@@ -76,8 +80,29 @@ def runs_csv(evidence: Evidence) -> bytes:
     Args:
         evidence: Of a report.
     """
-    rows = (row(Stored(run=run, text=msgspec.json.encode(run), file="")) for run in evidence.runs)
+    stored = (Stored(run=run, text=msgspec.json.encode(run), file="") for run in evidence.runs)
+    rows = (without_host_names(row(one)) for one in stored)
     return csv_of(tuple(COLUMNS), ([cells[name] for name in COLUMNS] for cells in rows))
+
+
+def without_host_names(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of runs with pseudonyms in the place of hosts' plain names.
+
+    Ids of runs too: importers end one with its host where a file tells of several.
+
+    Args:
+        cells: By column.
+    """
+    named = [cells[n] for n in _HOSTS if n in cells and is_plain_host(cells[n])]
+    if not named:
+        return dict(cells)
+    hidden = {n: without_host_name(cells[n]) for n in _HOSTS if n in cells}
+    for name in _RUN_IDS:
+        said = cells.get(name) or ""
+        for host in named:
+            if said.endswith(f"-{host}"):
+                hidden[name] = said.removesuffix(host) + host_pseudonym(host)
+    return {**cells, **hidden}
 
 
 def factors_csv(evidence: Evidence) -> bytes:

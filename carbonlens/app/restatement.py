@@ -18,6 +18,7 @@ from carbonlens.accounting.restatement import (
     not_as_closed,
     prior_period,
     restatement,
+    source_name,
     unexplained,
     with_base_year,
 )
@@ -132,8 +133,8 @@ def restate(  # noqa: PLR0913 - each is an option of the command line
             by=by or pseudonym(),
             reason=reason,
             why=why,
-            old=before.words,
-            new=after.words,
+            old=source_name(before.words),
+            new=source_name(after.words),
             old_factors_sha256=before.sha256,
             new_factors_sha256=after.sha256,
             rows=made.rows,

@@ -91,7 +91,8 @@ def gather(
         name, said = _quarter(period, store, source)
         hours = source.calendar.period(name)
         first, end = hours.first_hour * US_PER_HOUR, hours.end_hour * US_PER_HOUR
-        # Nothing after the quarter moves its figures: the same report can be made again on any later day.
+        # What day it is moves no figure of a quarter that is over: of the same records the same report can
+        # be made on any later one. Records of later runs may, where these share a device over its end.
         source = msgspec.structs.replace(source, now_us=min(present, end))
         made, why = _statements(name, source)
         return Gathered(

@@ -2,7 +2,8 @@
 
 They are the files of the ledger as they are, in one archive: those that its readers take records
 from. Samples of power, studies and journals stay behind: no figure of a quarter rests on them.
-What a tombstone takes out leaves no house: while a file holds it still, no records travel.
+What a tombstone takes out leaves no house: while a file holds it still, no records travel. Nor do
+they where one names a host in plain letters, unless the user says so: a record cannot be altered.
 """
 
 from __future__ import annotations
@@ -13,16 +14,20 @@ import io
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 import msgspec
 
-from carbonlens.domain.identity import sha256_hex
+from carbonlens.domain.decoding import decode_json
+from carbonlens.domain.identity import is_plain_host, sha256_hex
 from carbonlens.errors import InputFileError
 from carbonlens.ledger import layout, parquet, redaction, scratch
 from carbonlens.ledger.records import content_sha256
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 LEDGER_ZIP: Final = "ledger.zip"
 """Name of the archive in a PDF."""
@@ -33,9 +38,10 @@ MOST_IN_PDF: Final = 1 << 25
 MOST_IN_DATA: Final = 1 << 22
 """Likewise within the data of a page, which a browser loads whole."""
 
-LeftOut = Literal["", "redacted", "unnamed", "changing"]
+LeftOut = Literal["", "redacted", "unnamed", "changing", "hosts"]
 """Why few enough records stay behind all the same: one holds what a tombstone takes out, one has a
-name that no archive may hold, or the ledger was written to each time that it was read."""
+name that no archive may hold, the ledger was written to each time that it was read, or one names a
+host in plain letters."""
 
 _ROWS: Final = ("readings", "charges", "snapshots")
 _LISTS: Final = (layout.REDACTIONS, layout.CLOSES, layout.RESTATEMENTS)
@@ -64,19 +70,22 @@ class Packed(msgspec.Struct, frozen=True, kw_only=True):
         content: The archive; empty where none travel.
         size: Bytes of the files in it.
         why: Why none travel though they are few enough; empty where that is not so.
+        hosts: How many hosts they name in plain letters, where they stay behind for that.
     """
 
     content: bytes = b""
     size: int = 0
     why: LeftOut = ""
+    hosts: int = 0
 
 
-def records_of(ledger: Path, most: int) -> Packed:
+def records_of(ledger: Path, most: int, *, with_host_names: bool = False) -> Packed:
     """Return the ledger's records as an archive, the same bytes for the same files.
 
     Args:
         ledger: The ledger's folder.
         most: Bytes that they may have.
+        with_host_names: Whether they travel though they name hosts in plain letters.
 
     Raises:
         OSError: If a file cannot be read, or went away meanwhile.
@@ -86,8 +95,12 @@ def records_of(ledger: Path, most: int) -> Packed:
         return Packed()
     if not all(_is_record(_name(file, ledger)) for file in files):
         return Packed(why="unnamed")
-    if _holds_redacted(ledger, files):
-        return Packed(why="redacted")
+    with _Reader() as reader:
+        if _holds_redacted(ledger, files, reader):
+            return Packed(why="redacted")
+        hosts = 0 if with_host_names else len(_plain_hosts(ledger, files, reader))
+    if hosts:
+        return Packed(why="hosts", hosts=hosts)
     size, packed = 0, io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for file in files:
@@ -186,11 +199,12 @@ def missing_of(folder: Path, ledger: Path) -> int:
     Raises:
         OSError: If a folder cannot be read.
     """
-    left = {one for file in _files(folder) for one in _contents(file, folder)}
-    for file in _files(ledger):
-        if not left:
-            break
-        left.difference_update(_contents(file, ledger))
+    with _Reader() as reader:
+        left = {one for file in _files(folder) for one in _contents(file, folder, reader)}
+        for file in _files(ledger):
+            if not left:
+                break
+            left.difference_update(_contents(file, ledger, reader))
     return len(left)
 
 
@@ -221,7 +235,72 @@ def _name(file: Path, ledger: Path) -> str:
     return file.relative_to(ledger).as_posix()
 
 
-def _holds_redacted(ledger: Path, files: list[Path]) -> bool:
+class _Reader:
+    """Reads records of many files by one DuckDB, which is opened when the first file asks for it."""
+
+    def __init__(self) -> None:
+        self._connection: DuckDBPyConnection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def texts(self, file: Path, column: str = "record") -> list[str]:
+        """Return a column of a batch; arguments and errors as of ``parquet.texts``."""
+        if self._connection is None:
+            self._connection = parquet.connect()
+        return parquet.texts(self._connection, file, column)
+
+    def hashes(self, file: Path) -> set[str]:
+        """Return the hashes of the records in a file, each that of its content however it is indented.
+
+        Raises:
+            OSError: If it cannot be read.
+            msgspec.MsgspecError, UnicodeDecodeError, UnreadableParquetError: If it holds no records.
+        """
+        if file.suffix == ".json":
+            return {content_sha256(file.read_bytes())}
+        return {content_sha256(text.encode()) for text in self.texts(file)}
+
+    def hosts(self, file: Path) -> set[str | None]:
+        """Return the ids of hosts in the records of runs in a file; errors as of ``hashes``."""
+        if file.suffix == ".json":
+            return {decode_json(file.read_bytes(), _OnHost).host_id}
+        try:
+            return set(self.texts(file, "host_id"))
+        except parquet.UnreadableParquetError:  # an older batch may lack the column
+            return {decode_json(text, _OnHost).host_id for text in self.texts(file)}
+
+
+class _OnHost(msgspec.Struct, frozen=True):
+    """What a record of a run says of its host."""
+
+    host_id: str | None = None
+
+
+def _plain_hosts(ledger: Path, files: list[Path], reader: _Reader) -> set[str]:
+    """Return the hosts that records of runs name in plain letters.
+
+    A file that cannot be read tells none: no reader takes a record from it either.
+    """
+    found: set[str | None] = set()
+    for file in files:
+        if _holds_runs(file, ledger):
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError, parquet.UnreadableParquetError):
+                found |= reader.hosts(file)
+    return {host for host in found if host is not None and is_plain_host(host)}
+
+
+def _holds_runs(file: Path, ledger: Path) -> bool:
+    kind = file.relative_to(ledger).parts[0]
+    # Beside a month's file lies one that says what stands in it.
+    return kind in _OF_RUNS and not (kind == layout.MONTHS and file.suffix == ".json")
+
+
+def _holds_redacted(ledger: Path, files: list[Path], reader: _Reader) -> bool:
     """Tell whether a file may hold what a tombstone takes out: readers take it out each time they read.
 
     What cannot be read is taken to hold it, where there is any tombstone at all.
@@ -232,11 +311,10 @@ def _holds_redacted(ledger: Path, files: list[Path]) -> bool:
     if not stones:
         return False
     for file in files:
-        kind = file.relative_to(ledger).parts[0]
-        if kind not in _OF_RUNS or (kind == layout.MONTHS and file.suffix == ".json"):
+        if not _holds_runs(file, ledger):
             continue
         try:
-            found = _hashes(file)
+            found = reader.hashes(file)
         except (msgspec.MsgspecError, UnicodeDecodeError, parquet.UnreadableParquetError):
             return True
         if not found.isdisjoint(stones):
@@ -244,23 +322,7 @@ def _holds_redacted(ledger: Path, files: list[Path]) -> bool:
     return False
 
 
-def _hashes(file: Path) -> set[str]:
-    """Return the hashes of the records in a file, each that of its content however it is indented.
-
-    Raises:
-        OSError: If it cannot be read.
-        msgspec.MsgspecError, UnicodeDecodeError, UnreadableParquetError: If it holds no records.
-    """
-    if file.suffix == ".json":
-        return {content_sha256(file.read_bytes())}
-    connection = parquet.connect()
-    try:
-        return {content_sha256(text.encode()) for text in parquet.texts(connection, file)}
-    finally:
-        connection.close()
-
-
-def _contents(file: Path, ledger: Path) -> set[tuple[str, str]]:
+def _contents(file: Path, ledger: Path, reader: _Reader) -> set[tuple[str, str]]:
     """Return what a file holds: its records by kind and hash, else itself by name and hash."""
     name = _name(file, ledger)
     kind = name.partition("/")[0]
@@ -268,7 +330,7 @@ def _contents(file: Path, ledger: Path) -> set[tuple[str, str]]:
         return set()  # Says of its month's file what stands in that.
     try:
         if kind in (*_OF_RUNS, *_ROWS):
-            return {("run" if kind in _OF_RUNS else kind, one) for one in _hashes(file)}
+            return {("run" if kind in _OF_RUNS else kind, one) for one in reader.hashes(file)}
     except (msgspec.MsgspecError, UnicodeDecodeError, parquet.UnreadableParquetError):
         pass  # Then it is compared as it is.
     return {(name, sha256_hex(file.read_bytes()))}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from carbonlens.app.report_enclosed import csv_of
+from carbonlens.app.report_enclosed import csv_of, without_host_names
 from carbonlens.app.sustainability import Gathered
 from carbonlens.app.sustainability_carried import (
     LEDGER_ZIP,
@@ -24,6 +24,7 @@ from carbonlens.domain.factor_row import FactorRow
 from carbonlens.domain.number_style import NumberStyle
 from carbonlens.ledger import closes
 from carbonlens.ledger.opening import open_ledger
+from carbonlens.ledger.store import Ledger
 from carbonlens.render.attachments import REPORT_JSON, Enclosed
 from carbonlens.render.look import Look
 
@@ -42,6 +43,7 @@ _WHY: Final[Mapping[LeftOut, str]] = {
     "redacted": "what a redaction takes out lies in them still (carbonlens ledger verify says where)",
     "unnamed": "one of them has a name that no archive may hold",
     "changing": "they were written to each time that they were read",
+    "hosts": "they name hosts in plain letters, where the report has pseudonyms",
 }
 """Why records stay behind, for a reader of the report."""
 
@@ -77,39 +79,57 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
         records: The ledger's records.
     """
 
-    files: tuple[Enclosed, ...]
+    files: tuple[Enclosed, ...] = ()
     records: Packed = Packed()
 
 
-def take(gathered: Gathered, *, with_records: bool = True) -> Taken:
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a report is to carry of its ledger.
+
+    Attributes:
+        files: Whether the tables of runs and the manifests; a PDF alone has them.
+        records: Whether the ledger's records, where they are few enough.
+        host_names: Whether those travel though they name hosts in plain letters.
+    """
+
+    files: bool = True
+    records: bool = True
+    host_names: bool = False
+
+
+def take(gathered: Gathered, wanted: Wanted = Wanted()) -> Taken:  # noqa: B008  # frozen
     """Return what a report carries of its ledger as this is now.
 
     Within the ``one_opening`` of gathering, runs are those that the figures were made of.
 
     Args:
         gathered: What the report was made of.
-        with_records: Whether the ledger's records travel, where they are few enough.
+        wanted: What is to be taken.
 
     Raises:
         RecordError: If a file of the ledger cannot be read, or went away meanwhile.
     """
+    files, records = (), Packed()
     with open_ledger(gathered.source.ledger) as store:
-        with store.query(gathered.given.period, gathered.source.calendar) as view:
-            files = list(_of_runs(view, gathered.given.runs))
-        is_small = with_records and gathered.given.runs <= MOST_RUNS
         try:
-            files += [
-                Enclosed(
-                    name=f"close-{one.period}.json",
-                    content=closes.file_of(store.path, one.period).read_bytes(),
-                    description=f"Manifest of the close of {one.period}",
-                )
-                for one in gathered.given.closes
-            ]
-            records = records_of(store.path, MOST_IN_PDF) if is_small else Packed()
+            if wanted.files:
+                files = tuple(_files_of(gathered, store))
+            if wanted.records and gathered.given.runs <= MOST_RUNS:
+                records = records_of(store.path, MOST_IN_PDF, with_host_names=wanted.host_names)
         except OSError as error:
             raise store.unreadable(error) from error
-    return Taken(files=tuple(files), records=records)
+    return Taken(files=files, records=records)
+
+
+def _files_of(gathered: Gathered, store: Ledger) -> Iterator[Enclosed]:
+    with store.query(gathered.given.period, gathered.source.calendar) as view:
+        yield from _of_runs(view, gathered.given.runs)
+    for one in gathered.given.closes:
+        yield Enclosed(
+            name=f"close-{one.period}.json",
+            content=closes.file_of(store.path, one.period).read_bytes(),
+            description=f"Manifest of the close of {one.period}",
+        )
 
 
 def enclosed(shape: bytes, gathered: Gathered, taken: Taken | None = None) -> tuple[Enclosed, ...]:
@@ -164,7 +184,7 @@ def _of_runs(view: View, runs: int) -> Iterator[Enclosed]:
 
     parts = queries.roots(view.parts, view.orphans)
     if runs <= MOST_RUNS:
-        rows = view.rows(queries.run_table(parts))
+        rows = [without_host_names(row) for row in view.rows(queries.run_table(parts))]
         rows.sort(key=lambda r: str(r["run_id"]))
         yield _table("runs.csv", rows, f"Every run of the quarter, {counted(len(rows), 'row')}")
         return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
@@ -40,6 +42,8 @@ def print_of(figure: SaidFigure) -> Print:
     if len(numbers) != 1:
         return "unread"
     said = _value(numbers[0])
+    if math.isinf(said):
+        return "differs"  # No finite value has so many digits.
     if said == 0 and abs(figure.value) < _NOTHING:
         return "holds"
     factor = _factor(figure)
@@ -55,11 +59,15 @@ def _value(number: str) -> float:
 
 
 def _grain(number: str) -> float:
-    """Return the place of the last digit that a number was rounded to; 0 where it does not tell that."""
+    """Return the place of the last digit that a number was rounded to; 0 where it does not tell that.
+
+    Nor does a number of more zeros than a float can count.
+    """
     whole, point, decimals = number.replace(fmt.GROUP, "").lstrip(f"+-{fmt.MINUS}").partition(".")
     if point:
         return 10.0 ** -len(decimals)
-    return 10.0 ** (len(whole) - len(whole.rstrip("0"))) if whole.strip("0") else 0.0
+    zeros = len(whole) - len(whole.rstrip("0"))
+    return 10.0**zeros if whole.strip("0") and zeros <= sys.float_info.max_10_exp else 0.0
 
 
 def _factor(figure: SaidFigure) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from carbonlens.app.sustainability_carried import LeftOut, Packed
 from carbonlens.app.sustainability_enclosed import (
     Basis,
     Taken,
+    Wanted,
     basis_of,
     carried_in_data,
     enclosed,
@@ -29,6 +30,7 @@ from carbonlens.app.sustainability_enclosed import (
     words_of,
 )
 from carbonlens.app.sustainability_taken import gathered_with_files
+from carbonlens.domain.counting import counted
 from carbonlens.domain.number_style import NumberStyle
 from carbonlens.errors import UsageError
 from carbonlens.render.look import Look
@@ -60,7 +62,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def carried(self) -> Taken:
         """What a PDF of it carries of the ledger."""
-        found = self.taken or take(self.gathered, with_records=self.records is None)
+        found = self.taken or take(self.gathered, Wanted(records=self.records is None))
         return found if self.records is None else msgspec.structs.replace(found, records=self.packed)
 
     @property
@@ -87,6 +89,8 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
     now_us: int | None = None,
     templates: str | Path | None = None,
     with_records: bool = True,
+    with_host_names: bool = False,
+    tell: Callable[[str], None] | None = None,
     making: Making = Making(),  # noqa: B008  # frozen
 ) -> dict[str, Path]:
     """Write the report of a quarter and return its files by format.
@@ -103,6 +107,8 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
         now_us: The present, UTC microseconds; by the clock when ``None``.
         templates: The user's own templates, as of ``report``.
         with_records: Whether its files carry the whole ledger's records, where these are few enough.
+        with_host_names: Whether they do so though records name hosts in plain letters.
+        tell: Is told in words what stays behind and what to do about it.
         making: Limits of making the pages, and who is told how it goes.
 
     Raises:
@@ -124,12 +130,27 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
         factors=factors,
         ledger=ledger,
         now_us=now_us,
-        with_records=with_records,
+        wanted=_wanted(formats, with_records=with_records, host_names=with_host_names),
     )
+    if taken.records.hosts and tell is not None:
+        tell(_hosts_said(taken.records.hosts))
     given = material(gathered, look=look, numbers=numbers, left_out=taken.records.why)
     given = msgspec.structs.replace(given, taken=taken)
     contents = {format_: rendered(given, format_, making) for format_ in dict.fromkeys(formats)}
     return save(contents, out_dir, f"sustainability-{given.basis.period}")
+
+
+def _wanted(formats: Sequence[str], *, with_records: bool, host_names: bool) -> Wanted:
+    """Return what the formats that are asked for carry of a ledger."""
+    carry_records = not {"pdf", "html", "json"}.isdisjoint(formats)
+    return Wanted(files="pdf" in formats, records=with_records and carry_records, host_names=host_names)
+
+
+def _hosts_said(hosts: int) -> str:
+    return (
+        f"the ledger's records name {counted(hosts, 'host')} in plain letters, so they stay behind: verify "
+        "the report with --ledger, or write it with --with-host-names"
+    )
 
 
 def check_formats(formats: Sequence[str]) -> None:

@@ -15,10 +15,9 @@ import msgspec
 
 from carbonlens.app.sustainability import Gathered, gather
 from carbonlens.app.sustainability_carried import Packed, states_of
-from carbonlens.app.sustainability_enclosed import Taken, take
+from carbonlens.app.sustainability_enclosed import Taken, Wanted, take
 from carbonlens.domain.counting import counted
 from carbonlens.errors import RecordError
-from carbonlens.ledger import layout
 from carbonlens.ledger.opening import one_opening, open_ledger
 from carbonlens.ledger.store import Ledger
 
@@ -35,7 +34,7 @@ def gathered_with_files(
     factors: str | Path | None = None,
     ledger: str | Path | None = None,
     now_us: int | None = None,
-    with_records: bool = True,
+    wanted: Wanted = Wanted(),  # noqa: B008  # frozen
 ) -> tuple[Gathered, Taken]:
     """Return what a report is made of, and what it carries of the same state of its ledger.
 
@@ -47,7 +46,7 @@ def gathered_with_files(
         factors: The user's own factors.
         ledger: The ledger's folder.
         now_us: The present, UTC microseconds.
-        with_records: Whether the ledger's records travel, where they are few enough.
+        wanted: What the report is to carry.
 
     Raises:
         RecordError: If the ledger cannot be read, or its files went away each time.
@@ -58,22 +57,24 @@ def gathered_with_files(
     for _ in range(_ATTEMPTS):
         with one_opening(ledger), open_ledger(ledger) as store:
             before = _states(store)
-            gathered = gather(period, inventory=inventory, factors=factors, ledger=ledger, now_us=now_us)
             try:
-                taken = take(gathered, with_records=with_records)
+                gathered = gather(period, inventory=inventory, factors=factors, ledger=ledger, now_us=now_us)
+                taken = take(gathered, wanted)
             except RecordError as error:
                 gone = error
                 continue
-            if not taken.records.content or _same(before, _states(store), gathered.end_us):
+            # Runs after the quarter count too: those that share a device over its end move its figures.
+            if not taken.records.content or before == _states(store):
                 return gathered, taken
         found = gathered, msgspec.structs.replace(taken, records=Packed(why="changing"))
     if found is not None:
         return found
+    again = "try again when no compaction or redaction is at work there"
     raise RecordError(
         f"files of the ledger could not be read, or went away, {counted(_ATTEMPTS, 'time')} in a row"
         + (f" ({gone.what})" if gone else ""),
         where=gone.where if gone else None,
-        mend="check its permissions, and try again when no compaction or redaction is at work there",
+        mend=f"{gone.mend}; else {again}" if gone else again,
     ) from gone
 
 
@@ -85,15 +86,3 @@ def _states(store: Ledger) -> _States:
         return {"": (time.time_ns(), 0)}
     except OSError as error:
         raise store.unreadable(error) from error
-
-
-def _same(before: _States, after: _States, end_us: int) -> bool:
-    """Tell whether nothing changed that may move a figure: runs of months after the quarter do not."""
-    last = layout.month_of(end_us - 1)
-
-    def counts(name: str) -> bool:
-        kind, _, rest = name.partition("/")
-        month = rest.partition("/")[0]
-        return kind not in (layout.RUNS, layout.MONTHS) or not month.isdigit() or month <= last
-
-    return {n: s for n, s in before.items() if counts(n)} == {n: s for n, s in after.items() if counts(n)}

@@ -19,7 +19,7 @@ import msgspec
 from carbonlens.app.report_look import find_look
 from carbonlens.app.sustainability import gather
 from carbonlens.app.sustainability_carried import LEDGER_ZIP, in_data, missing_of, unpack, writing
-from carbonlens.app.sustainability_enclosed import Basis, take
+from carbonlens.app.sustainability_enclosed import Basis, Wanted, take
 from carbonlens.app.sustainability_recount import misprinted, recounted
 from carbonlens.app.sustainability_report import SCHEMA, Material, material, rendered, shape_of
 from carbonlens.app.verified import Verified, computing
@@ -73,7 +73,8 @@ def verify_sustainability(
     basis = basis_in(shape, file.where)
     records = carried_by(kind, content, shape, file.where)
     if ledger is None and not records:
-        return _against_itself(file, shape, basis)
+        with computing(file.where):
+            return _against_itself(file, shape, basis)
     look = _look(basis, templates, file.where)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -254,7 +255,7 @@ def _again(
         if file.kind != "pdf":
             return given
         # Of the same state of the ledger as the figures.
-        return msgspec.structs.replace(given, taken=take(gathered, with_records=False))
+        return msgspec.structs.replace(given, taken=take(gathered, Wanted(records=False)))
 
 
 def write_inventory(basis: Basis, folder: Path, where: str) -> None:

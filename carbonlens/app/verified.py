@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import msgspec
 
@@ -15,7 +16,12 @@ from carbonlens.errors import (
     InputFileError,
     MissingExtraError,
     MissingLibraryError,
+    RenderError,
+    UnwritableError,
 )
+
+_OF_THE_MACHINE: Final = (ConfigError, MissingExtraError, MissingLibraryError, RenderError, UnwritableError)
+"""What no other file would mend: the user's own settings, what is installed, room, time and memory."""
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,16 +69,17 @@ def computing(where: str, kept: type[CarbonlensError] = InputFileError) -> Itera
 
     Args:
         where: The report, for errors.
-        kept: Errors that are said as they are.
+        kept: Errors that are said as they are, beside those of the machine.
 
     Raises:
         InputFileError: If computing trips over what the report holds.
+        UnwritableError, RenderError: If there is no room, time or memory for it here.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
-    except (kept, ConfigError, MissingExtraError, MissingLibraryError):
+    except (kept, *_OF_THE_MACHINE):
         raise
     except CarbonlensError as error:
         raise _not_computable(where, error.what) from error

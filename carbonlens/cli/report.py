@@ -18,6 +18,13 @@ WithoutRecordsOption = Annotated[
     grammar.Option("--without-records", help="Leave the ledger's records out of the sustainability report."),
 ]
 
+WithHostNamesOption = Annotated[
+    bool,
+    grammar.Option(
+        "--with-host-names", help="Let records that name hosts in plain letters travel with that report."
+    ),
+]
+
 if TYPE_CHECKING:
     from carbonlens.domain.comparison import Comparison
     from carbonlens.domain.evidence import Evidence
@@ -55,6 +62,7 @@ def report_command(
         ),
     ] = None,
     without_records: WithoutRecordsOption = False,
+    with_host_names: WithHostNamesOption = False,
     memory_mb: Annotated[
         int, grammar.Option("--memory-mb", metavar="MB", min=1, help="Memory that making a file may take.")
     ] = 1024,
@@ -67,8 +75,10 @@ def report_command(
 ) -> None:
     """Write a report of a study; `carbonlens verify` computes it again from the file alone."""
     from carbonlens.app.report import Making, check_choice, ensure_writable, report, start_rendering
+    from carbonlens.cli import output as out
     from carbonlens.render.worker import Limits
 
+    notes: list[str] = []
     del list_templates, init_template  # their callbacks end the command
     formats = tuple(dict.fromkeys(f.strip() for f in format_.split(",")))
     with Progress() as progress:
@@ -86,11 +96,19 @@ def report_command(
                 ledger=ledger,
                 templates=templates,
                 with_records=not without_records,
+                with_host_names=with_host_names,
+                tell=notes.append,
                 making=making,
             )
         else:
-            left_out = without_records or None
-            refuse_others(kind, period=period, inventory=inventory, factors=factors, without_records=left_out)
+            refuse_others(
+                kind,
+                period=period,
+                inventory=inventory,
+                factors=factors,
+                without_records=without_records or None,
+                with_host_names=with_host_names or None,
+            )
             check_choice((kind,), formats)
             ensure_writable(output)
             start_rendering(formats)
@@ -105,6 +123,8 @@ def report_command(
                 making=making,
             )
     _say(written, json=json)
+    for text in notes:
+        out.note(text)
 
 
 def _compared(

@@ -83,10 +83,11 @@ def _verdict(found: Verified) -> str:
     figures, runs = counted(found.figures, "figure"), counted(found.runs, "run")
     source = "the ledger" if found.from_ledger else "the report itself"
     if found.mismatches:
-        of_figures = all("." in one.figure_id for one in found.mismatches)
-        noun = "figure" if of_figures and len(found.mismatches) <= found.figures else "part"
-        differ = counted(len(found.mismatches), noun)
-        said = f"{differ} of {found.figures} do" if noun == "figure" else f"{differ} of it do"
+        ids = _differing(found)
+        if all("." in name for name in ids) and len(ids) <= found.figures:
+            said = f"{counted(len(ids), 'figure')} of {found.figures} do"
+        else:
+            said = f"{counted(len(found.mismatches), 'part')} of it do"
         return f"NOT verified: {said} not follow from {runs} of {source}"
     if found.rebuilt == "different":
         return f"NOT verified: {figures} follow from {runs} of {source}, but the file was changed"
@@ -94,11 +95,16 @@ def _verdict(found: Verified) -> str:
     return f"verified{part}: {figures} follow from {runs} of {source}"
 
 
+def _differing(found: Verified) -> set[str]:
+    """Return the ids of what differs: one may do so in its value, its print and on its page."""
+    return {one.figure_id for one in found.mismatches}
+
+
 def _verdict_in_part(found: Verified) -> str:
     """Return the verdict of a report that was held against itself alone."""
     total = found.figures + sum(len(one.figure_ids) for one in found.left)
     if found.mismatches:
-        differ = len(found.mismatches)
+        differ = len(_differing(found))
         return f"NOT verified: {differ} of {total} figures do not follow from others that the report states"
     return f"verified in part: {found.figures} of {total} figures follow from others that the report states"
 

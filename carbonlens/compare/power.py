@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final
 
 from carbonlens.compare.grouping import StepRuns
@@ -25,12 +27,12 @@ def powers(material: Material, runs: Sequence[Run]) -> tuple[ArmPower, ...]:
         runs: All runs of the study, those that measure idle power too.
     """
     idle = [r for r in runs if r.role == "idle" and r.status == "complete" and r.duration_s]
-    working = [r for r in runs if r.role != "idle"]
-    made = (_of_arm(one, idle, working) for one in material.groups.values())
+    alone = _left_alone(idle, [r for r in runs if r.role != "idle"]) if idle else ()
+    made = (_of_arm(one, alone) for one in material.groups.values())
     return tuple(p for p in made if p is not None)
 
 
-def _of_arm(one: StepRuns, idle: Sequence[Run], working: Sequence[Run]) -> ArmPower | None:
+def _of_arm(one: StepRuns, idle: Sequence[Run]) -> ArmPower | None:
     kept = [r for r in one.all if r.status == "complete" and r.duration_s and _is_its_own(r)]
     if not kept:
         return None
@@ -55,7 +57,7 @@ def _of_arm(one: StepRuns, idle: Sequence[Run], working: Sequence[Run]) -> ArmPo
             PhasePower(name=p.name, duration_s=p.duration_s, power_w=_over(p.energy, p.duration_s))
             for p in {p.name: p for p in reversed(run.phases)}.values()
         )[::-1],
-        idle_w=_idle(run, idle, working),
+        idle_w=_idle(run, idle),
     )
 
 
@@ -107,7 +109,7 @@ def _peak(trace: PowerTrace) -> float:
     return max((w for w in trace.high_w if w is not None), default=0.0)
 
 
-def _idle(run: Run, idle: Sequence[Run], runs: Sequence[Run]) -> Estimate | None:
+def _idle(run: Run, idle: Sequence[Run]) -> Estimate | None:
     """Return what the same devices draw without work, at the same boundary; ``None`` where unmeasured.
 
     Neither a processor alone is idle power of a machine whose accelerator was read too, nor is the
@@ -122,7 +124,6 @@ def _idle(run: Run, idle: Sequence[Run], runs: Sequence[Run]) -> Estimate | None
         and _machine(r) == _machine(run)
         and r.boundary == run.boundary
         and r.total_energy.value
-        and not any(_overlap(r, other) for other in runs)
     ]
     if not alike or run.boundary is None or _machine(run) is None:
         return None
@@ -140,16 +141,44 @@ def _held(run: Run) -> frozenset[tuple[str, tuple[str, ...]]] | None:
     return frozenset((r.component, tuple(sorted(r.devices))) for r in run.energy)
 
 
-def _overlap(idle: Run, other: Run) -> bool:
-    """Tell whether other work ran, or may have run, on a machine while that was taken to be idle."""
-    here, there = _machine(idle), _machine(other)
-    if here is not None and there is not None and here != there:
-        return False
-    return (
-        other.start_us is not None
-        and other.end_us is not None
-        and idle.start_us is not None
-        and idle.end_us is not None
-        and other.start_us < idle.end_us
-        and idle.start_us < other.end_us
-    )
+def _left_alone(idle: Sequence[Run], working: Sequence[Run]) -> tuple[Run, ...]:
+    """Return the idle runs while which no other work ran, or may have run, on their machine.
+
+    Work that does not tell its time may have run at any, and such that does not tell its machine on any.
+    """
+    by_machine: dict[str | None, list[tuple[float, float]]] = {}
+    for run in working:
+        by_machine.setdefault(_machine(run), []).append(_window(run))
+    busy = {machine: _Busy(windows) for machine, windows in by_machine.items()}
+    everywhere = busy.get(None, _NEVER)
+    at_rest = []
+    for run in idle:
+        machine = _machine(run)
+        here = [busy.get(machine, _NEVER), everywhere] if machine is not None else busy.values()
+        if not any(one.meets(_window(run)) for one in here):
+            at_rest.append(run)
+    return tuple(at_rest)
+
+
+class _Busy:
+    """Times at which work ran, sorted once: whether one of many windows meets any is then soon told."""
+
+    def __init__(self, windows: Sequence[tuple[float, float]]) -> None:
+        ordered = sorted(windows)
+        self._starts = [start for start, _ in ordered]
+        self._latest_end = list(accumulate((end for _, end in ordered), max))
+
+    def meets(self, window: tuple[float, float]) -> bool:
+        """Tell whether any of the work ran, or may have run, within a window."""
+        start, end = window
+        begun = bisect_left(self._starts, end)
+        return begun > 0 and self._latest_end[begun - 1] > start
+
+
+_NEVER: Final = _Busy(())
+
+
+def _window(run: Run) -> tuple[float, float]:
+    """Return when a run began and ended, in UTC microseconds; for ever where it does not say."""
+    start = -math.inf if run.start_us is None else run.start_us
+    return start, math.inf if run.end_us is None else run.end_us

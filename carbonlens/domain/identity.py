@@ -1,4 +1,4 @@
-"""Identity: run ids and content hashes, as pure functions of given bytes."""
+"""Identity: run ids, content hashes and pseudonyms of hosts, as pure functions of what is given."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from typing import Any, Final
 
 _SHORT: Final = 1 << 16
 """Bytes up to which another SHA-256 than OpenSSL's costs less than loading that one."""
+
+
+_PSEUDONYM_LENGTH: Final = 32
+_HEXADECIMAL: Final = frozenset("0123456789abcdef")
 
 
 def uuid7(unix_ms: int, randomness: bytes) -> str:
@@ -44,6 +48,31 @@ def sha256_hex(content: bytes) -> str:
     """Return the SHA-256 of the content, in hexadecimal."""
     found: str = (_sha256() if len(content) <= _SHORT else _fast_sha256())(content).hexdigest()
     return found
+
+
+def host_pseudonym(*parts: str) -> str:
+    """Return what stands for a host, or a thing of it: who knows the name can tell it, nobody else.
+
+    Args:
+        parts: What names it, the same ones in the same order each time.
+    """
+    return sha256_hex("\n".join(("carbonlens host", *parts)).encode())[:_PSEUDONYM_LENGTH]
+
+
+def is_plain_host(name: str | None) -> bool:
+    """Tell whether the id of a host is a name in plain letters, as a source states it, not a pseudonym."""
+    if not name:
+        return False
+    return len(name) != _PSEUDONYM_LENGTH or not set(name) <= _HEXADECIMAL
+
+
+def without_host_name(name: str | None) -> str | None:
+    """Return the id of a host with a pseudonym in the place of a plain name.
+
+    Args:
+        name: Of the host; ``None`` where none is told.
+    """
+    return host_pseudonym(name) if name and is_plain_host(name) else name
 
 
 @cache

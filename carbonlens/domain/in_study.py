@@ -50,10 +50,12 @@ def placed(run: Run, told: InStudy) -> Run:
 def of_unstated(run: Run, told: InStudy) -> dict[str, Any]:
     """Return what is told of a run that it does not state itself, or states alike.
 
-    A unit and how many of it were done are told together: neither is put to the other one of a source.
+    A unit and how many of it were done are told together: neither is put to the other one of a source,
+    unless that is told too, and alike.
     """
     found = {name: value for name, value in told.told.items() if stated(run, name) in (None, value)}
-    if told.unit is not None and "unit" not in found:
+    is_of_other_unit = run.unit not in (None, told.unit)
+    if is_of_other_unit and (told.unit is not None or run.units != told.units):
         found.pop("units", None)
     if run.unit is None and run.units not in (None, told.units):
         found.pop("unit", None)

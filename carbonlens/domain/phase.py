@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from typing import Final
 
 import msgspec
 
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.units import Grade, State
+
+NAMES: Final = ("load", "warm-up", "steady", "evaluation", "checkpoint")
+"""Names of phases that this package gives; all others are users' own."""
 
 
 class Phase(msgspec.Struct, frozen=True, kw_only=True):

@@ -137,6 +137,7 @@ def account(
     Raises:
         SelectionError: If a label is not known.
         RecordError: If a file of the ledger went away since the view was opened, or is damaged.
+        UnwritableError: If there is no room for temporary files.
     """
     with asking(view):
         dates = None if calendar is None else view.calendar(calendar)

@@ -26,6 +26,18 @@ COLUMNS: Final[Mapping[str, str]] = {
 
 _ENERGY: Final = "energy"
 _POWER: Final = "power"
+_DURATION: Final = "duration_s"
+_START: Final = "start_us"
+_END: Final = "end_us"
+_TIMES: Final = (_DURATION, _START, _END)
+_CORRECTED: Final = {
+    (True, False): "the energy was",
+    (False, True): "the run's length was",
+    (True, True): "the run's energy and length were",
+    (False, False): "it was",
+}
+"""What a correction without power over time changed: whether the energy, and whether the times."""
+
 _FORM: Final = "give all readings as runs show --json has them: --by FILE.json, or energy=[...]"
 
 
@@ -34,7 +46,8 @@ def as_fields(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:
 
     What is known of the error goes with the figure: errors that are relative keep their size
     relative to it, an interval that was stated goes unless the correction states one too. Power
-    over time goes where the figure changes: the area under it would be another energy.
+    over time goes where the figure changes, or what it covers, or how long the run was: the area
+    under it would be another energy. It begins with the run, and stays where that moves as a whole.
 
     Args:
         run: The record that was wrong.
@@ -50,36 +63,57 @@ def as_fields(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:
 def _without_curve(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return changes that take the run's power over time out where it no longer holds the energy."""
     made = dict(changes)
-    other = _ENERGY in made and _figures(made[_ENERGY]) != [r.energy_j for r in run.energy]
-    if run.power is not None and other:
+    if run.power is not None and (_is_other_energy(run, made) or _is_other_window(run, made)):
         made.setdefault(_POWER, None)
     return made
 
 
-def curve_taken_out(changes: Mapping[str, Any]) -> tuple[Finding, ...]:
+def _is_other_energy(run: Run, changes: Mapping[str, Any]) -> bool:
+    readings = [(r.energy_j, None if r.covered_s is None else _number(r.covered_s)) for r in run.energy]
+    return _ENERGY in changes and _figures(changes[_ENERGY]) != readings
+
+
+def _is_other_window(run: Run, changes: Mapping[str, Any]) -> bool:
+    """Tell whether a correction says that the run lasted otherwise, by one clock or the other."""
+    before = {name: getattr(run, name) for name in _TIMES}
+    now = {name: changes.get(name, value) for name, value in before.items()}
+    if _number(now[_DURATION]) != _number(before[_DURATION]):
+        return True
+    lengths = (_between(before), _between(now))
+    return None not in lengths and lengths[0] != lengths[1]
+
+
+def _between(times: Mapping[str, Any]) -> Decimal | None:
+    start, end = _number(times[_START]), _number(times[_END])
+    return None if start is None or end is None else end - start
+
+
+def curve_taken_out(run: Run, changes: Mapping[str, Any]) -> tuple[Finding, ...]:
     """Return what must be said where a correction takes power over time out; else nothing.
 
     Args:
+        run: The record that was wrong.
         changes: The fields that differ, as ``as_fields`` made them.
     """
     if changes.get(_POWER, _ENERGY) is not None:
         return ()
+    what = _CORRECTED[_is_other_energy(run, changes), _is_other_window(run, changes)]
     return (
         Finding(
             code=NO_POWER,
             severity="info",
-            message=f"{NO_POWER_SAID}the energy was corrected by hand, and what was read is not of it",
+            message=f"{NO_POWER_SAID}{what} corrected by hand, and what was read is not of it",
             mend="measure it again with a trace",
             subject=_POWER,
         ),
     )
 
 
-def _figures(readings: object) -> list[Decimal | None] | None:
-    """Return the joules of readings as JSON has them; ``None`` of what is refused later."""
+def _figures(readings: object) -> list[tuple[Decimal | None, Decimal | None]] | None:
+    """Return joules and covered seconds of readings as JSON has them; ``None`` of what is refused later."""
     if not isinstance(readings, Sequence) or not all(isinstance(r, Mapping) for r in readings):
         return None
-    return [_number(r.get("energy_j")) for r in readings]
+    return [(_number(r.get("energy_j")), _number(r.get("covered_s"))) for r in readings]
 
 
 def _as_readings(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def corrected(
         supersedes_study=study,
         supersedes_also=fork.also,
         energy_by_hour=hours,
-        findings=(*run.findings, _note(run, own, why), *curve_taken_out(own)),
+        findings=(*run.findings, _note(run, own, why), *curve_taken_out(run, own)),
     )
 
 

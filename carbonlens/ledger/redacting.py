@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ import msgspec
 
 from carbonlens.domain.run import Run
 from carbonlens.errors import RecordError, SelectionError, UsageError
-from carbonlens.ledger import atomic, layout, redaction
+from carbonlens.ledger import atomic, layout, phase_words, redaction
 from carbonlens.ledger.atomic import write_atomically
 from carbonlens.ledger.compaction import LEFTOVER_S, rewrite
 from carbonlens.ledger.holdings import each_folder, errors_of, parquet_files, read_files_of
@@ -105,8 +106,8 @@ def redact(
     atomic.remove_leftovers(ledger, older_than_s=LEFTOVER_S)
     # Another host's compaction may have retired a file meanwhile, with what it held before.
     staying = [str(f) for f in retired(ledger)]
-    remaining = [*sorted(linked), *staying, *_held_by_writers(ledger, {r.run_id for r in family})]
     ids = {r.run_id for r in family}
+    remaining = [*sorted(linked), *staying, *_held_by_writers(ledger, ids), *_traces(family, fields)]
     earlier = [s for s in stones.values() if s.run_id in ids] if "findings" in fields else []
     return Redaction(
         run_ids=tuple(dict.fromkeys(s.run_id for s in (*new.values(), *(stones[r.sha256] for r in pending)))),
@@ -146,6 +147,29 @@ def _held_by_writers(ledger: Path, ids: Collection[str]) -> list[str]:
             if holds and not atomic.remove_leftover(place, older_than_s=GONE_S):
                 left.append(str(place))
     return left
+
+
+def _traces(family: Iterable[Run], fields: Iterable[str]) -> list[str]:
+    """Return the files of readings that name the phases to take out, as the records name the files.
+
+    They lie where the user put them; a relative name is of the folder that the work was started in, which
+    no record tells, so that only an absolute one can be known to be gone.
+    """
+    if not any(phase_words.is_of(field) for field in fields):
+        return []
+    named = dict.fromkeys(r.trace.file for r in family if r.trace is not None)
+    return [name for name in named if not Path(name).is_absolute() or not _is_gone(name)]
+
+
+def _is_gone(name: str) -> bool:
+    """Tell whether nothing of a name is there; what may not be looked at may be."""
+    try:
+        os.lstat(name)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _may_hold(file: Path, ids: Collection[str]) -> bool:

@@ -18,7 +18,7 @@ from carbonlens.domain.decoding import decode_json
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import US_PER_S
 from carbonlens.errors import UsageError
-from carbonlens.ledger import hardware_names
+from carbonlens.ledger import hardware_names, phase_words
 from carbonlens.ledger.layout import REDACTIONS, files_in
 from carbonlens.ledger.records import Stored, decode, minified
 from carbonlens.ledger.regular_file import read_regular
@@ -42,7 +42,7 @@ _LINKS: Final = ("supersedes_study", "supersedes_also")
 _FINDINGS: Final = "findings"
 """Field whose texts alone are taken out: codes say what is known of the record's figures."""
 
-_VERSION: Final = 4
+_VERSION: Final = 5
 """Of tombstones."""
 
 _NAMES_SINCE: Final = 2
@@ -54,6 +54,9 @@ _PHASES_SINCE: Final = 3
 _POWER_SINCE: Final = 4
 """Older ones that take ``energy`` out leave the power over time, whose integral it is."""
 
+_SPANS_SINCE: Final = 5
+"""Older ones that take ``phases`` out leave their names in the power over time and in findings."""
+
 _MOST_BYTES: Final = 1 << 20
 """Of a tombstone."""
 
@@ -61,6 +64,7 @@ _TAGS: Final = "tags"
 _ENERGY: Final = "energy"
 _PHASES: Final = "phases"
 _POWER: Final = "power"
+_HOURS: Final = "energy_by_hour"
 _ENERGY_FIELDS: Final = frozenset([_ENERGY, "beside"])
 _OF_READINGS: Final = "method"
 """The one part of a reading that is no figure, nor tells whose figure it is."""
@@ -128,7 +132,7 @@ def entomb(
         _check(field)
     plain = msgspec.json.decode(stored.text)
     named = hardware_names.FIELD in fields and hardware_names.holds_names(plain, stone.hardware)
-    if not named and not any(_holds(plain, _path(field)) for field in fields):
+    if not named and not any(_speaks_of(plain, field) for field in fields):
         return None
     after = Stored(run=stored.run, text=redacted(stored.text, stone), file=stored.file)
     return msgspec.structs.replace(stone, redacted_sha256=after.sha256)
@@ -148,6 +152,8 @@ def redacted(text: bytes, stone: Tombstone) -> bytes:
             plain = {**plain, _PHASES: [_unmeasured(phase) for phase in plain.get(_PHASES, [])]}
         if field == _ENERGY and stone.schema_version >= _POWER_SINCE and plain.get(_POWER) is not None:
             plain = {**plain, _POWER: None}
+        if phase_words.is_of(field) and stone.schema_version >= _SPANS_SINCE:
+            plain = phase_words.without(plain, field, PLACEHOLDER)
         plain = _without(plain, field)
     plain.setdefault("findings", []).append(msgspec.to_builtins(_note(stone)))
     return minified(msgspec.json.encode(plain))
@@ -263,6 +269,15 @@ def _path(field: str) -> list[str]:
     return [head, rest] if head == _TAGS and dot else field.split(".")
 
 
+def _speaks_of(plain: dict[str, Any], field: str) -> bool:
+    """Tell whether a record holds a field, or says what stands in it elsewhere."""
+    if phase_words.is_of(field) and phase_words.holds(plain, field, PLACEHOLDER):
+        return True
+    if field == _ENERGY and (plain.get(_POWER) is not None or plain.get(_HOURS)):
+        return True
+    return _holds(plain, _path(field))
+
+
 def _holds(plain: Any, path: Sequence[str]) -> bool:  # noqa: ANN401 - JSON of any shape
     if list(path) == [_FINDINGS]:
         return any(_speaks(finding) for finding in plain.get(_FINDINGS, []))
@@ -279,7 +294,7 @@ def _holds(plain: Any, path: Sequence[str]) -> bool:  # noqa: ANN401 - JSON of a
 def _without(plain: dict[str, Any], field: str) -> dict[str, Any]:
     """Return the record without one field, or with a placeholder where it must hold a text."""
     if field in _ENERGY_FIELDS:
-        hours: dict[str, Any] = {"energy_by_hour": []} if field == _ENERGY else {}
+        hours: dict[str, Any] = {_HOURS: []} if field == _ENERGY else {}
         return {**plain, field: [_unread(reading) for reading in plain.get(field, [])], **hours}
     if field == _FINDINGS:
         return {**plain, field: [_silent(finding) for finding in plain.get(field, [])]}

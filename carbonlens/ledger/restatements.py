@@ -36,7 +36,8 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
         start_us, end_us: The period's instants.
         made_us, by: When and by whom it was made, a name or a pseudonym.
         reason, why: As the entity stated them; ``None`` where the inputs told it.
-        old, new: Where the figures came from, in words.
+        old, new: Where the figures came from, in words; a file by its name, by its path in records of
+            older versions.
         old_factors_sha256, new_factors_sha256: The factor sets; ``None`` where not told.
         rows: Old and new of every figure that changed.
         same: How many did not.

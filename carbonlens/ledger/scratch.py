@@ -17,9 +17,17 @@ def unwritable(file: Path | None, why: str) -> UnwritableError:
     """
     return UnwritableError(
         f"temporary files cannot be written ({why})",
-        where=tempfile.gettempdir() if file is None else str(file.parent),
+        where=_place() if file is None else str(file.parent),
         mend="make free space there, or set TMPDIR to another folder",
     )
+
+
+def _place() -> str:
+    """Return the folder for temporary files; where there is none, what would name one."""
+    try:
+        return tempfile.gettempdir()
+    except OSError:
+        return "TMPDIR"
 
 
 class Scratch:

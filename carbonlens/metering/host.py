@@ -9,12 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from carbonlens.domain.identity import sha256_hex, uuid7
+from carbonlens.domain.identity import host_pseudonym, uuid7
 
 _MACHINE_ID_FILES = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 _BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 _PROC = Path("/proc")
-_ID_LENGTH = 32
 _SHORT_LENGTH = 16
 """Processes of one host are told apart by less."""
 
@@ -63,8 +62,8 @@ def host_of(machine_id_files: Iterable[Path], boot_id_file: Path) -> Host:
     # Containers of one machine have the machine ids of their images, and one kernel together.
     boot_id = _text(boot_id_file)
     return Host(
-        host_id=_pseudonym(boot_id) if boot_id else _pseudonym(machine_id, ""),
-        machine=_pseudonym(machine_id),
+        host_id=host_pseudonym(boot_id) if boot_id else host_pseudonym(machine_id, ""),
+        machine=host_pseudonym(machine_id),
         pid_namespace=_link(_PROC / "self" / "ns" / "pid"),
     )
 
@@ -72,7 +71,7 @@ def host_of(machine_id_files: Iterable[Path], boot_id_file: Path) -> Host:
 def place_of_pids() -> str:
     """Return a pseudonym of where process ids mean what they mean here: containers have their own."""
     host = this_host()
-    return _pseudonym(host.host_id, host.pid_namespace)
+    return host_pseudonym(host.host_id, host.pid_namespace)
 
 
 @cache
@@ -115,7 +114,7 @@ def _line_of(_: int, parent: int) -> tuple[str, ...]:
 
 
 def _process(pid: int, started: int) -> str:
-    return _pseudonym(place_of_pids(), str(pid), str(started))[:_SHORT_LENGTH]
+    return host_pseudonym(place_of_pids(), str(pid), str(started))[:_SHORT_LENGTH]
 
 
 def new_run_id(unix_ms: int) -> str:
@@ -157,10 +156,6 @@ def stat_fields(pid: int, proc: Path = _PROC) -> list[bytes] | None:
         return None
     # The name stands in parentheses and may hold spaces and parentheses itself.
     return stat[stat.rfind(b")") + 2 :].split()
-
-
-def _pseudonym(*parts: str) -> str:
-    return sha256_hex("\n".join(("carbonlens host", *parts)).encode())[:_ID_LENGTH]
 
 
 def _text(path: Path) -> str:

@@ -30,6 +30,11 @@ StoreOutcomes = Callable[[tuple[int, ...]], str | None]
 """Keeps per-example outcomes and returns their hash; ``None`` when that failed."""
 
 _INT64 = 2**63
+_SHORT = 2**32
+_MOST_WHOLE = 2**53
+_MOST_COUNTS = 1024
+"""Whole numbers below the first are laid by, so many of them at most, until their sum passes the
+second: it stays far below the most that a record takes."""
 
 _OUTCOMES = "a list of 0 and 1 (a score is a value)"
 
@@ -41,6 +46,7 @@ class Recorder:
         """Start with nothing recorded."""
         self._lock = threading.Lock()
         self._units: Decimal | None = None
+        self._counts: list[int] = []
         self._quality: dict[str, Quality] = {}
         self._outcomes: dict[str, tuple[int, ...]] = {}
         self._latencies = LatencyCollector()
@@ -52,7 +58,7 @@ class Recorder:
         self._findings: dict[str, Finding] = {}
         self._at_end: list[Callable[[], None]] = []
         self._before_look: list[Callable[[], None]] = []
-        self.version = 0
+        self._version = 0
 
     def renew_lock(self) -> None:
         """Forget who holds the lock: in a forked child its holder may not exist."""
@@ -61,20 +67,48 @@ class Recorder:
     @property
     def units(self) -> Decimal | None:
         """Functional units counted so far; ``None`` where none were."""
-        return self._units
+        counts = self._counts[:]
+        if not counts:
+            return self._units
+        return (self._units or Decimal(0)) + sum(counts)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """What is another one once more was recorded."""
+        return self._version, sum(self._counts[:])
 
     def add_units(self, n: SupportsFloat) -> None:
         """Count more functional units as done."""
+        # Loops call this at every step, after work that put all of this out of the caches: whole
+        # numbers are laid by, which touches little, and summed when there are many.
+        if type(n) is int and 0 <= n < _SHORT and self._units is None:
+            counts = self._counts
+            counts.append(n)
+            if len(counts) >= _MOST_COUNTS:
+                self._sum_up()
+            return
         try:
-            # Loops call this at every step: whole numbers take the shortest way.
             more = Decimal(n) if type(n) is int else decimal_of(n)
             if more < 0:
                 raise UnfitValueError("a negative number was given")
             with self._lock:
-                self._units = _bounded((self._units or Decimal(0)) + more)
-                self.version += 1
+                _bounded((self.units or Decimal(0)) + more)
+                self._units = (self._units or Decimal(0)) + more
+                self._version += 1
         except Exception as error:  # noqa: BLE001  # law 8: whatever the user's number raises is no number
             self._ignored("units", n, error, "a number, 0 or more,")
+
+    def _sum_up(self) -> None:
+        """Put the sum of the whole numbers in their place, in one step that nothing can cut in two."""
+        if not self._lock.acquire(blocking=False):
+            return  # somebody else is at it, or the next one will be
+        try:
+            counts = self._counts[:]
+            self._counts[: len(counts)] = [sum(counts)]
+            if self._counts[0] >= _MOST_WHOLE and self._units is None:
+                self._units = Decimal(0)  # from here on each number is looked at
+        finally:
+            self._lock.release()
 
     def add_quality(
         self,
@@ -115,7 +149,7 @@ class Recorder:
             self._outcomes.pop(quality.name, None)
             if kept is not None:
                 self._outcomes[quality.name] = kept
-            self.version += 1
+            self._version += 1
 
     def _outcomes_of(
         self, outcomes: Iterable[SupportsInt], what: str, *, alone: bool
@@ -134,7 +168,7 @@ class Recorder:
             values = [float(v) for v in values_ms]
             with self._lock:
                 self._latencies.add(values)
-                self.version += 1
+                self._version += 1
         except Exception as error:  # noqa: BLE001  # law 8: as for units
             self._ignored("latencies", values_ms, error, "a list of finite milliseconds, 0 or more,")
 
@@ -151,20 +185,20 @@ class Recorder:
         with self._lock:
             self._model_bytes = self._model_bytes if size is None else size
             self._macs_per_unit = self._macs_per_unit if macs is None else macs
-            self.version += 1
+            self._version += 1
 
     def keep_artefact(self, artefact: Artefact) -> None:
         """Keep what a stage took in or gave out; a later one of the same name and direction replaces it."""
         with self._lock:
             self._artefacts[artefact.direction, artefact.name] = artefact
-            self.version += 1
+            self._version += 1
 
     def keep_execution(self, execution: Iterable[ProviderTime]) -> None:
         """Keep what each execution provider did; it replaces what was told before."""
         kept = tuple(execution)
         with self._lock:
             self._execution = kept
-            self.version += 1
+            self._version += 1
 
     def tokens_from(self, source: Callable[[bool], Tokens]) -> None:
         """Have the tokens told by somebody who counts them.
@@ -175,17 +209,17 @@ class Recorder:
         """
         with self._lock:
             self._tokens = source
-            self.version += 1
+            self._version += 1
 
     def changed(self) -> None:
         """Say that a source of figures counts more than it did."""
-        self.version += 1
+        self._version += 1
 
     def note(self, finding: Finding) -> None:
         """Keep what must be said about what was recorded; a later one of its code and subject replaces it."""
         with self._lock:
             self._findings[f"{finding.code} {finding.subject}"] = finding
-            self.version += 1
+            self._version += 1
 
     def at_end(self, work: Callable[[], None]) -> None:
         """Have work done after the last reading and before the record: it costs the window nothing.
@@ -231,7 +265,7 @@ class Recorder:
             return self._facts(quality, exact=True)
 
     def _facts(self, quality: tuple[Quality, ...], *, exact: bool) -> Facts:
-        units, noted = self._units, self._findings
+        units, noted = self.units, self._findings
         # Of the sum alone: bytes counted in GB come in parts that are each below it.
         if units is not None and 0 < units < LEAST_UNITS:
             reason = f"all that was counted is below {LEAST_UNITS:f}, the least that a record holds"
@@ -255,7 +289,7 @@ class Recorder:
         named = reason if argument is None else f"{argument}: {reason}"
         with self._lock:
             self._findings[what] = findings.record_ignored(what, named)
-            self.version += 1
+            self._version += 1
 
 
 def outcome_of(number: object) -> int:

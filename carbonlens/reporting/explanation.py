@@ -126,9 +126,10 @@ def _node(item: Item, resolve: Callable[[str], Item | None], most: int, seen: se
     seen.add(item.item_id)
     runs = [i for i in item.inputs if i.startswith("run:")]
     hidden = tuple(runs[most:])
+    left_out = frozenset(hidden)
     children = []
     for name in item.inputs:
-        if name in hidden:
+        if name in left_out:
             continue
         found = resolve(name) or Item(item_id=name, kind="unknown", title="not recorded further")
         children.append(_node(found, resolve, most, seen))

@@ -35,6 +35,10 @@ _WORDS: Final = {
 }
 
 
+QUALITIES: Final = ("quality", "accuracy", "precision", "recall", "error", "loss", "perplexity", "latency")
+"""Names of qualities that are plain words, so that a capital at the head of a column changes none."""
+
+
 def metric_words(metric: str) -> str:
     """Return a metric's name as printed: ``latency_p95_ms`` is ``P95 latency``."""
     match = re.fullmatch(r"latency_p([0-9]+)_ms", metric)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 _BOX: Final = "□"
@@ -60,6 +60,18 @@ def clip(text: str, width: int) -> str:
         if used > width or (used == width and position + 1 < len(cleaned)):
             return cleaned[:position].rstrip() + "…"
     return cleaned if len(text) <= 8 * width else cleaned + "…"
+
+
+def as_head(name: str, words: Collection[str]) -> str:
+    """Return a name as the head of a column: with a capital where it is one of our words.
+
+    Any other is its user's, who may tell ``INT8`` from ``int8``: it stays as it was written.
+
+    Args:
+        name: Of a phase, or a quality.
+        words: Those that are no user's own.
+    """
+    return name[:1].upper() + name[1:] if name in words else name
 
 
 def slugs(names: Iterable[str]) -> dict[str, str]:

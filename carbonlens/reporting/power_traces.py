@@ -9,11 +9,12 @@ import msgspec
 
 from carbonlens.domain.comparison import ArmPower, NoPower, PhasePower
 from carbonlens.domain.estimate import Estimate
+from carbonlens.domain.phase import NAMES as PHASES
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting.content import Column, Part, Phrase, Row, Spot, Table, label, phrase, quoted
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.figures import Entry, exact
-from carbonlens.reporting.names import clip, in_words, join_words, slugs
+from carbonlens.reporting.names import as_head, clip, in_words, join_words, slugs
 from carbonlens.reporting.power_content import NAME, PowerArm, PowerPhase, PowerTraces
 
 MOST_ARMS: Final = 6
@@ -270,7 +271,7 @@ def _knows_idle(power: ArmPower) -> bool:
 
 
 def _columns(name: str, *, in_pairs: bool) -> tuple[Column, ...]:
-    shown = phrase(quoted(clip(name, NAME).capitalize()))
+    shown = phrase(quoted(as_head(clip(name, NAME), PHASES)))
     lasted = Column(name=phrase(shown, ", lasted"), unit="s")
     return Column(name=shown, unit="W"), *((lasted,) if in_pairs else ())
 

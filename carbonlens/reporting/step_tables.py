@@ -12,8 +12,8 @@ from carbonlens.reporting import format as fmt
 from carbonlens.reporting.content import Column, Mark, Phrase, Row, Table, label, phrase, plain_text, quoted
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.figures import Entry, exact
-from carbonlens.reporting.metrics import metric_words
-from carbonlens.reporting.names import clip, in_words, join_words
+from carbonlens.reporting.metrics import QUALITIES, metric_words
+from carbonlens.reporting.names import as_head, clip, in_words, join_words
 from carbonlens.reporting.reasons import why
 from carbonlens.reporting.tiles import gate_phrase
 
@@ -82,7 +82,7 @@ def measured_table(facts: Facts) -> Table:
         Column(name=phrase("Latency ", label("P95")), unit="ms"),
         Column(name=phrase("Latency ", label("P99")), unit="ms"),
         Column(name=phrase("Throughput"), unit=f"{facts.units}/s"),
-        *(Column(name=phrase(quoted(clip(q, 16).capitalize()))) for q in qualities),
+        *(Column(name=phrase(quoted(as_head(clip(q, 16), QUALITIES)))) for q in qualities),
         Column(name=phrase("Model size")),
         *([Column(name=phrase("Peak memory"))] if has_memory else []),
         Column(name=phrase("MACs"), unit=f"per {facts.unit}"),

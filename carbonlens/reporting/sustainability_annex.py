@@ -9,7 +9,7 @@ from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.factor_row import FactorRow
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.identity import sha256_hex
+from carbonlens.domain.identity import sha256_hex, without_host_name
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting.content import Phrase, Row, label, phrase, quoted
 from carbonlens.reporting.document import Block, Bullets, Heading, Paragraph, TableBlock
@@ -251,9 +251,20 @@ def finding_blocks(desk: Desk) -> Iterator[Block]:
     )
 
 
+_OF_HOST: Final = "of host "
+
+
+def _message(one: Finding) -> str:
+    """Return what was found, with a pseudonym in the place of a host's plain name."""
+    name = (one.subject or "").rpartition(_OF_HOST)[2]
+    if not name:
+        return one.message
+    return one.message.replace(f"{_OF_HOST}{name}", f"{_OF_HOST}{without_host_name(name)}")
+
+
 def _finding(one: Finding) -> Row:
     return Row(
         head=phrase(label(one.code)),
-        cells=((phrase(one.severity),), (foreign(one.message, 260),), (foreign(one.mend or "–", 160),)),
+        cells=((phrase(one.severity),), (foreign(_message(one), 260),), (foreign(one.mend or "–", 160),)),
         mark={"error": "bad", "warning": "open", "info": "muted"}[one.severity],  # type: ignore[arg-type]  # mypy widens the values of a dict
     )

@@ -7,7 +7,7 @@ from typing import Final
 
 from carbonlens.accounting.base_year import Recalculation
 from carbonlens.accounting.reconciliation import Reconciliation
-from carbonlens.accounting.restatement import Restated
+from carbonlens.accounting.restatement import Restated, source_name
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.figure import Figure
@@ -281,8 +281,8 @@ def _restating(desk: Desk, number: int, one: Restating) -> Iterator[Block]:
     """Yield one restatement: of what, from what to what, what it does to the base year, each figure."""
     why = phrase("; reason given: ", foreign(one.why, 200)) if one.why else ()
     made = phrase(foreign(one.period, 20), ", made ", label(one.made_on), ": from ")
-    # Names of files alone: where they lay is no business of who reads a filed report.
-    old, new = (foreign(_name(words), 60) for words in (one.old, one.new))
+    # Records of older versions hold folders.
+    old, new = (foreign(source_name(words), 60) for words in (one.old, one.new))
     yield Paragraph(text=phrase(made, old, " to ", new, why, "."))
     if one.base_year:
         yield Bullets(items=tuple(_base_year(desk, number, m, r) for m, r in one.base_year.items()))
@@ -296,11 +296,6 @@ def _restating(desk: Desk, number: int, one: Restating) -> Iterator[Block]:
         rows,
         phrase(*_left(desk, f"restated.{number}", len(one.rows) - len(rows), "figure", "in the ledger")),
     )
-
-
-def _name(words: str) -> str:
-    """Return the name of a file without its folders; other words as they are."""
-    return words.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or words
 
 
 def _base_year(desk: Desk, number: int, method: str, held: Recalculation) -> Phrase:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carbonlens.accounting.base_year import Change, recalculation
-from carbonlens.accounting.restatement import prior_period, restatement, with_base_year
+from carbonlens.accounting.restatement import prior_period, restatement, source_name, with_base_year
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.figure import Figure
 
@@ -155,3 +155,18 @@ def test_without_late_records_there_is_no_adjustment():
 def test_what_was_closed_as_unknown_is_adjusted_by_an_unknown_amount():
     (line,) = prior_period("2026Q1", {"it": None}, {"it": joules(2)}, [("r1", "2026Q2")])
     assert line.adjustment_j is None
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("/home/ann/acme/factors.csv", "factors.csv"),
+        ("C:\\ann\\factors.csv", "factors.csv"),
+        ("acme/factors/", "factors"),
+        ("factors.csv", "factors.csv"),
+        ("the factors in force", "the factors in force"),
+        ("/", "/"),
+    ],
+)
+def test_the_source_of_figures_is_named_without_its_folders(words, name):
+    assert source_name(words) == name

@@ -100,7 +100,9 @@ def test_what_stands_on_all_runs_is_not_said_to_be_left_aside(take):
         ({"units": 10}, {"unit": "image", "units": 8}, {}),
         ({"units": 10}, {"unit": "image", "units": 10}, {"unit": "image", "units": 10}),
         ({"unit": "token"}, {"unit": "image", "units": 8}, {}),
-        ({"unit": "token"}, {"units": 8}, {"units": 8}),
+        ({"unit": "token"}, {"units": 8}, {}),
+        ({"unit": "token", "units": 8}, {"units": 8}, {"units": 8}),
+        ({"unit": "token", "units": 8}, {"unit": "token"}, {"unit": "token"}),
         ({"unit": "token"}, {"unit": "token", "units": 8}, {"unit": "token", "units": 8}),
         ({}, {"unit": "image"}, {"unit": "image"}),
     ],
@@ -110,6 +112,19 @@ def test_a_unit_is_never_put_to_the_count_of_another_one(states, told, taken):
     found = of_unstated(run, InStudy(**told))
     assert found == taken
     assert of_unstated(msgspec.structs.replace(run, **found), InStudy(**told)) == found
+
+
+@pytest.mark.parametrize(("states", "told"), [("unit", "units"), ("units", "unit")])
+def test_one_of_unit_and_count_is_put_to_the_other_of_a_source_only_if_both_are_told(take, states, told):
+    table = f"run_id,energy_j,boundary,energy_grade,{states}\nr1,5,it,B,{getattr(WHOLE, states)}\n"
+    result, (run,) = take(table, "t.csv", in_study=InStudy(**{told: getattr(WHOLE, told)}))
+    assert getattr(run, told) is None
+    (said,) = (f for f in result.files[0].findings if f.code == "CL294")
+    assert said.message.startswith(f"--{told}: left aside for 1 run,")
+    assert said.message.endswith("or states one of unit and units alone")
+    result, (run,) = take(table, "t.csv", in_study=InStudy(unit=WHOLE.unit, units=WHOLE.units))
+    assert (run.unit, run.units) == (WHOLE.unit, WHOLE.units)
+    assert "CL294" not in {f.code for f in result.files[0].findings}
 
 
 def test_a_map_tells_it_by_path_and_project_and_goes_first(take):

@@ -2,6 +2,7 @@
 
 import json
 from decimal import Decimal
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -47,6 +48,13 @@ def made(folder, old="old.csv", new="factors.csv", period=case.PERIOD, **options
 def base_year(folder, threshold):
     text = f"{case.REPORTING}base_year = 2026\nrecalculation_threshold = {threshold}\n"
     (folder / "inventory" / "reporting.toml").write_text(text)
+
+
+def test_a_record_names_files_without_their_folders(folder):
+    """Records travel with a quarter's report."""
+    kept = made(folder)
+    assert (kept.stored.old, kept.stored.new) == ("old.csv", "factors.csv")
+    assert str(folder) not in Path(kept.file).read_text("utf-8")
 
 
 def test_a_factor_that_changed_moves_what_rests_on_it_and_nothing_else(folder):

@@ -12,14 +12,18 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from carbonlens.app import sustainability_taken
+from carbonlens.app import sustainability_report, sustainability_taken
 from carbonlens.app.ledger_care import compact, redact
+from carbonlens.app.report_enclosed import without_host_names
 from carbonlens.app.sustainability_carried import Packed, missing_of, records_of, unpack
 from carbonlens.app.sustainability_enclosed import Basis, Taken, words_of
+from carbonlens.app.sustainability_report import report_sustainability
 from carbonlens.app.sustainability_taken import gathered_with_files
+from carbonlens.domain.identity import host_pseudonym, is_plain_host
 from carbonlens.errors import InputFileError, RecordError, UnwritableError
-from carbonlens.ledger import retiring
+from carbonlens.ledger import parquet, retiring
 from carbonlens.ledger.store import Ledger
+from carbonlens.metering.host import place_of_pids, this_host
 from tests.ledger.test_redaction import PLANTED, holding, secret_run
 from tests.ledger.test_store import make_run
 
@@ -97,11 +101,14 @@ def test_a_record_of_a_name_that_verify_refuses_keeps_all_behind(tmp_path, run_i
     assert records_of(tmp_path, MANY) == Packed(why="unnamed")
 
 
-@pytest.mark.parametrize("why", ["redacted", "unnamed", "changing"])
+WHY = ("redacted", "unnamed", "changing", "hosts")
+
+
+@pytest.mark.parametrize("why", WHY)
 def test_the_report_says_why_records_stay_behind(why):
     words = words_of(3, why)
     assert "records stay behind" in words
-    assert words not in (words_of(3), *(words_of(3, w) for w in {"redacted", "unnamed", "changing"} - {why}))
+    assert words not in (words_of(3), *(words_of(3, w) for w in set(WHY) - {why}))
     said = {"period": "2026Q3", "present_us": 1, "factors_sha256": "", "records_left_out": why}
     assert msgspec.convert(said, Basis).records_left_out == why
     with pytest.raises(msgspec.ValidationError):
@@ -180,8 +187,8 @@ def gathering(monkeypatch, ledger, at_each):
         rounds.append(held)
         return SimpleNamespace(end_us=END_US, held=held)
 
-    def take(gathered, *, with_records):
-        assert with_records
+    def take(gathered, wanted):
+        assert wanted.records
         return Taken(files=(), records=records_of(ledger, MANY))
 
     monkeypatch.setattr(sustainability_taken, "gather", gather)
@@ -202,13 +209,18 @@ def test_a_run_sealed_while_the_report_is_made_is_in_both_or_in_none(tmp_path, m
     assert names_in(taken) == gathered.held == ("first", "meanwhile")
 
 
-def test_a_run_after_the_quarter_does_not_have_it_gathered_again(tmp_path, monkeypatch):
+@pytest.mark.parametrize("start_us", [END_US - 7_200_000_000, END_US, END_US + 40 * 86_400_000_000])
+def test_a_run_sealed_meanwhile_has_it_gathered_again_whenever_it_ran(tmp_path, monkeypatch, start_us):
+    """One of the next quarter may share a device with a run over the quarter's end, and so move its part."""
     Ledger(tmp_path).append(make_run("first"))
     rounds = gathering(
-        monkeypatch, tmp_path, lambda n: Ledger(tmp_path).append(make_run("later", start_us=END_US))
+        monkeypatch,
+        tmp_path,
+        lambda n: n or Ledger(tmp_path).append(make_run("later", start_us=start_us, end_us=start_us + 60)),
     )
-    _, taken = gathered_with_files("2023Q4", ledger=tmp_path)
-    assert (len(rounds), taken.records.why) == (1, "")
+    gathered, taken = gathered_with_files("2023Q4", ledger=tmp_path)
+    assert (len(rounds), taken.records.why) == (2, "")
+    assert names_in(taken) == gathered.held == ("first", "later")
 
 
 def test_a_ledger_that_never_rests_keeps_its_records(tmp_path, monkeypatch):
@@ -217,21 +229,111 @@ def test_a_ledger_that_never_rests_keeps_its_records(tmp_path, monkeypatch):
     assert taken.records == Packed(why="changing")
 
 
+@pytest.mark.parametrize("part", ["gather", "take"])
 @pytest.mark.parametrize("times", [1, 9])
-def test_a_file_that_goes_away_is_looked_for_again_and_told(tmp_path, monkeypatch, times):
+def test_a_file_that_goes_away_is_looked_for_again_and_told(tmp_path, monkeypatch, part, times):
     Ledger(tmp_path).append(make_run("first"))
-    rounds = gathering(monkeypatch, tmp_path, lambda n: None)
-    whole = sustainability_taken.take
+    gathering(monkeypatch, tmp_path, lambda n: None)
+    whole, asked = getattr(sustainability_taken, part), []
 
-    def take(gathered, **given):
-        if len(rounds) <= times:
+    def going_away(*given, **more):
+        asked.append(given)
+        if len(asked) <= times:
             raise RecordError("a file went away", where="runs/a.json", mend="try again")
-        return whole(gathered, **given)
+        return whole(*given, **more)
 
-    monkeypatch.setattr(sustainability_taken, "take", take)
+    monkeypatch.setattr(sustainability_taken, part, going_away)
     if times == 1:
         assert names_in(gathered_with_files("2023Q4", ledger=tmp_path)[1]) == ("first",)
         return
     with pytest.raises(RecordError, match="3 times in a row") as refused:
         gathered_with_files("2023Q4", ledger=tmp_path)
     assert refused.value.where == "runs/a.json"
+    assert len(asked) == 3
+
+
+def batches(ledger, hosts):
+    """Write a batch for each host: a name, or a pseudonym."""
+    for number, host in enumerate(hosts):
+        run = make_run(f"run-{number}", host_id=host)
+        Ledger(ledger).add_batch([run], source_sha256=f"{number:02}" * 32, importer="t-1")
+
+
+@pytest.mark.parametrize("form", ["json", "import", "month"])
+@pytest.mark.parametrize(
+    ("hosts", "plain"),
+    [
+        ([None, host_pseudonym("node7")], 0),
+        (["build-node7.acme.internal", host_pseudonym("node7")], 1),
+        (["node7", "node7", "node8", None], 2),
+        (["A" * 32], 1),
+        (["0" * 31], 1),
+    ],
+)
+def test_records_that_name_hosts_travel_only_where_the_user_says_so(tmp_path, form, hosts, plain):
+    ledger = tmp_path / "ledger"
+    if form == "import":
+        batches(ledger, hosts)
+    else:
+        for number, host in enumerate(hosts):
+            Ledger(ledger).append(make_run(f"run-{number}", host_id=host))
+    if form == "month":
+        compact(ledger=ledger)
+    found = records_of(ledger, MANY)
+    assert (bool(found.content), found.why, found.hosts) == (not plain, "hosts" if plain else "", plain)
+    assert records_of(ledger, MANY, with_host_names=True).content
+
+
+def test_what_this_machine_records_of_itself_is_no_plain_name():
+    host = this_host()
+    assert not any(map(is_plain_host, (host.host_id, host.machine, place_of_pids())))
+
+
+def test_tables_of_runs_hold_pseudonyms_in_the_place_of_hosts_names():
+    names = {"host_id": "node7", "host": "node7", "machine": "node7", "run_id": "smi-ab-node7"}
+    row = {**names, "parent_run_id": None, "job_id": "job-node7", "energy_j": 1}
+    hidden = without_host_names(row)
+    stand_in = host_pseudonym("node7")
+    assert {hidden[n] for n in ("host_id", "host", "machine")} == {stand_in}
+    assert hidden["run_id"] == f"smi-ab-{stand_in}"
+    assert {n: hidden[n] for n in row.keys() - names.keys()} == {n: row[n] for n in row.keys() - names.keys()}
+    assert without_host_names(hidden) == hidden
+    assert without_host_names({"host_id": None, "run_id": "a"}) == {"host_id": None, "run_id": "a"}
+
+
+def test_files_of_a_ledger_are_read_by_one_database(tmp_path, monkeypatch):
+    """Opening one takes longer than reading a small batch."""
+    ledger, carried = tmp_path / "ledger", tmp_path / "carried"
+    batches(ledger, [None] * 4)
+    Ledger(ledger).append(secret_run())
+    redact("secret-run", ["tags.owner"], why="asked for", ledger=ledger)
+    opened, connect = [], parquet.connect
+
+    def counting():
+        opened.append(1)
+        return connect()
+
+    monkeypatch.setattr(parquet, "connect", counting)
+    unpacked(records_of(ledger, MANY), carried)
+    assert len(opened) == 1
+    assert missing_of(carried, ledger) == 0
+    assert len(opened) == 2
+
+
+@pytest.mark.parametrize(
+    ("formats", "files", "records"),
+    [(["md"], False, False), (["xlsx", "md"], False, False), (["json"], False, True),
+     (["html"], False, True), (["md", "pdf"], True, True)],
+)  # fmt: skip
+def test_only_what_the_formats_carry_is_taken(tmp_path, monkeypatch, formats, files, records):
+    asked = []
+
+    def gathered(*_, wanted, **__):
+        asked.append(wanted)
+        raise RecordError("enough", mend="none")
+
+    monkeypatch.setattr(sustainability_report, "gathered_with_files", gathered)
+    monkeypatch.setattr(sustainability_report, "start_rendering", lambda _: None)
+    with pytest.raises(RecordError, match="enough"):
+        report_sustainability("2023Q4", formats=formats, out_dir=tmp_path, ledger=tmp_path)
+    assert [(w.files, w.records) for w in asked] == [(files, records)]

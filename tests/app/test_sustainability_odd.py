@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import pytest
 
+from carbonlens.app import sustainability_verify
 from carbonlens.app.explain_periods import Periods
 from carbonlens.app.explain_quarter import QuarterFigures
 from carbonlens.app.explain_report import explain_in_report
@@ -17,11 +18,21 @@ from carbonlens.app.sustainability_carried import records_of
 from carbonlens.app.sustainability_printed import print_of
 from carbonlens.app.sustainability_recount import misprinted
 from carbonlens.app.sustainability_report import SCHEMA
+from carbonlens.app.verified import computing
 from carbonlens.app.verify import verify
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.meter_reading import MeterReading
-from carbonlens.errors import CarbonlensError, InputFileError
+from carbonlens.errors import (
+    CarbonlensError,
+    ConfigError,
+    InputFileError,
+    RecordError,
+    RenderError,
+    SelectionError,
+    UnwritableError,
+    UsageError,
+)
 from carbonlens.ledger.activity import CHARGES, READINGS
 from carbonlens.ledger.store import Ledger
 from carbonlens.reporting import format as fmt
@@ -94,6 +105,43 @@ def test_a_printed_number_is_its_value_to_its_own_digits(value, unit, printed, n
     text = printed.replace(" ", "\u00a0")
     said = said_figure("x", figure(value, unit, printed=text, printed_number=number), "r")
     assert print_of(said) == held
+
+
+@pytest.mark.parametrize("digits", ["9" * 22, "9" * 309, "1" + "0" * 400, "9" * 400])
+def test_a_number_of_more_digits_than_any_value_is_a_misprint(tmp_path, digits):
+    printed = {"printed": f"{digits} kg", "printed_number": digits}
+    assert wrong(tmp_path, {"a": figure(5.0, **printed)}) == {"a"}
+
+
+@pytest.mark.parametrize("digits", ["1" + "0" * 309, "1" + "0" * 400])
+def test_an_interval_of_such_a_number_tells_no_last_digit(tmp_path, digits):
+    printed = {"printed": "0 kg", "printed_number": "0", "printed_interval": f"0 to {digits}"}
+    found = verify(written(tmp_path, {"a": figure(5.0, **printed)}))
+    assert "printed numbers of 1 figure" in found.unchecked
+
+
+def test_what_holding_a_report_against_itself_trips_over_is_told_by_its_file(tmp_path, monkeypatch):
+    def trips(*_):
+        raise OverflowError("too large")
+
+    monkeypatch.setattr(sustainability_verify, "recounted", trips)
+    file = written(tmp_path, {"a": figure(5.0)})
+    with pytest.raises(InputFileError, match="too large") as refused:
+        verify(file)
+    assert refused.value.where == str(file)
+
+
+@pytest.mark.parametrize("kind", [UnwritableError, RenderError, ConfigError])
+def test_trouble_of_the_machine_is_not_the_reports(kind):
+    with pytest.raises(kind, match="no room"), computing("r.json"):
+        raise kind("no room", where="/tmp", mend="make free space")
+
+
+@pytest.mark.parametrize("kind", [SelectionError, RecordError, UsageError])
+def test_trouble_with_what_a_report_holds_is_the_reports(kind):
+    with pytest.raises(InputFileError, match="no such run") as refused, computing("r.json"):
+        raise kind("no such run", where="here", mend="look there")
+    assert refused.value.where == "r.json"
 
 
 def test_a_misprint_is_found_and_what_could_not_be_held_is_said(tmp_path):

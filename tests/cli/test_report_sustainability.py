@@ -48,6 +48,7 @@ def test_the_page_and_a_closed_quarter_is_no_draft(tmp_path):
         (("business-case", "--period", "2026Q3"), "takes no --period"),
         (("engineering", "--factors", "f.csv"), "takes no --factors"),
         (("engineering", "--without-records"), "takes no --without-records"),
+        (("engineering", "--with-host-names"), "takes no --with-host-names"),
         (("sustainability", "--format", "docx"), "no such format"),
     ],
 )

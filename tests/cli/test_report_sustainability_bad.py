@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from carbonlens.domain.identity import host_pseudonym
 from scripts.write_company import BILL_COLUMNS
 from tests.cli.commands import Shell
 
@@ -94,6 +95,27 @@ def test_the_records_of_a_ledger_can_be_left_out(shell):
     file = shell.folder / "bare" / "sustainability-2026Q3.json"
     assert json.loads(file.read_text("utf-8"))["ledger_zip"] is None
     shell("verify", file, "--ledger", "ledger")
+
+
+@pytest.mark.slow
+def test_names_of_hosts_leave_no_house_unless_told_to(shell):
+    host = "build-node7.acme.internal"
+    head, first = RUN.splitlines()
+    # Two runs that read one device at once: a Finding tells of their host.
+    second = first.replace("only,", "second,").replace("T00:00", "T00:30")
+    table = "\n".join([f"{head},host", f"{first},{host}", f"{second},{host}"]) + "\n"
+    (shell.folder / "hosts.csv").write_text(table, "utf-8")
+    shell("import", "hosts.csv", "--ledger", "hosts")
+    more = ("--ledger", "hosts", "--inventory", "inventory", "--period", "2026Q3", "-o", "hosted")
+    said = shell("report", "sustainability", *more, "--format", "json").stderr
+    assert "1 host in plain letters" in said
+    assert len(said.splitlines()) == 1
+    text = (shell.folder / "hosted" / "sustainability-2026Q3.json").read_text("utf-8")
+    assert f"of host {host_pseudonym(host)}" in text
+    assert host not in text
+    data = json.loads(text)
+    assert (data["ledger_zip"], data["basis"]["records_left_out"]) == (None, "hosts")
+    shell("verify", "hosted/sustainability-2026Q3.json", "--ledger", "hosts")
 
 
 @pytest.mark.slow

@@ -1,10 +1,14 @@
 """Power over time of an arm: of one run that was measured, chosen by rules that the report states."""
 
+import sys
 from decimal import Decimal
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
+from carbonlens.compare.grouping import StepRuns
+from carbonlens.compare.power import powers
 from carbonlens.compare.study import compare_study
 from carbonlens.domain.phase import Phase
 from carbonlens.domain.study import Step, Study
@@ -33,9 +37,17 @@ def traced(one, *, phases=(), duration_s=2.0, **more):
     return replace(one, **given | more)
 
 
+def one_after_the_other(runs):
+    """The runs, each at a time of its own where it says none."""
+    for place, one in enumerate(runs):
+        start_us = 1_000_000_000 * (place + 1)
+        own = {"start_us": start_us, "end_us": start_us + 10_000_000} if one.start_us is None else {}
+        yield replace(one, **own)
+
+
 def of(*more, a=None):
     runs = (a or rounds("a", (10, 11, 12, 13, 14, 15))) + rounds("b", (9, 8, 9, 8, 9, 8))
-    return compare_study(STUDY, (*runs, *more), vector(), {}).power
+    return compare_study(STUDY, tuple(one_after_the_other((*runs, *more))), vector(), {}).power
 
 
 def test_no_curve_is_invented():
@@ -143,6 +155,66 @@ def test_a_machine_that_worked_was_not_idle():
     at_work = replace(check, run_id="other", start_us=9_000_000, end_us=12_000_000)
     assert of(check, replace(at_work, start_us=10_000_000), idle)[0].idle_w.value == pytest.approx(12.0)
     assert of(check, at_work, idle)[0].idle_w is None
+
+
+SILENT = [("start_us", "end_us"), ("start_us",), ("end_us",)]
+
+
+def at(one, start_s, end_s, **more):
+    """The run at seconds of one machine."""
+    return replace(one, start_us=start_s * 1_000_000, end_us=end_s * 1_000_000, **{"machine_id": "m1"} | more)
+
+
+def idle_power(*told):
+    """Idle power of runs at their own times, beside rounds on a machine of their own."""
+    alone = one_after_the_other([*rounds("a", (10, 11)), *rounds("b", (9, 8))])
+    rest = (replace(r, machine_id="m9") for r in alone)
+    return compare_study(STUDY, (*rest, *told), vector(), {}).power[0].idle_w
+
+
+@pytest.mark.parametrize("silent", SILENT)
+@pytest.mark.parametrize("machine", ["m1", "m2", None])
+def test_work_that_does_not_say_when_it_was_may_have_run_meanwhile(machine, silent):
+    check = at(traced(run("a", 9.0, role="evaluation")), 20, 21)
+    idle = at(traced(run(None, 120.0, role="idle"), power=None, duration_s=10.0), 5, 15)
+    work = at(replace(check, run_id="other"), 6, 7, machine_id=machine, host_id=machine)
+    work = replace(work, **dict.fromkeys(silent))
+    assert (idle_power(check, work, idle) is not None) is (machine == "m2")
+    # What it does say can tell that it was at another time.
+    after = replace(work, **{} if "start_us" in silent else {"start_us": 15_000_000})
+    assert (idle_power(check, after, idle) is not None) is (machine == "m2" or silent == ("end_us",))
+
+
+@pytest.mark.parametrize("silent", SILENT)
+def test_an_idle_run_that_does_not_say_when_it_was_may_have_been_during_work(silent):
+    check = at(traced(run("a", 9.0, role="evaluation")), 20, 21)
+    idle = at(traced(run(None, 120.0, role="idle"), power=None, duration_s=10.0), 5, 15)
+    idle = replace(idle, **dict.fromkeys(silent))
+    assert (idle_power(check, idle) is not None) is ("end_us" not in silent)
+    there = replace(check, run_id="other", machine_id="m2")
+    assert idle_power(replace(check, machine_id="m3"), there, idle) is None
+
+
+def test_the_search_for_idle_power_grows_with_the_runs_and_not_with_their_pairs():
+    def calls_of(number):
+        """Return how many calls `powers` makes within its module, of so many idle runs and others."""
+        called = []
+        made = [
+            run("a", 9.0, role=role, duration_s=2.0) for role in ("evaluation", "idle") for _ in range(number)
+        ]
+        told = [replace(r, run_id=f"r{n}") for n, r in enumerate(made)]
+        runs = tuple(one_after_the_other(traced(r) for r in told))
+        arm = StepRuns(step="a", on=None, variants=(), failed=(), effort=(), all=runs[:1])
+        sys.setprofile(lambda frame, event, _: called.append(frame.f_code) if event == "call" else None)
+        try:
+            powers(SimpleNamespace(groups={"a": arm}), runs)
+        finally:
+            sys.setprofile(None)
+        return sum(code.co_filename == powers.__code__.co_filename for code in called)
+
+    few = calls_of(25)
+    assert few > 50
+    assert calls_of(100) < 6 * few
 
 
 def test_the_curve_of_a_device_that_others_used_too_does_not_stand_for_a_run():

@@ -470,10 +470,11 @@ def test_a_signal_while_the_work_is_recorded_seals(tmp_path):
         "    def __enter__(self):\n        self.lock.acquire()\n        ready()\n        wait()\n"
         "    def __exit__(self, *_):\n        self.lock.release()\n"
         "    def acquire(self, timeout):\n        return self.lock.acquire(timeout=timeout)\n"
+        "    def release(self):\n        self.lock.release()\n"
         "with track('s', ledger=LEDGER) as run:\n"
         "    run.add_units(2)\n"
         "    run._recorder._lock = Held(run._recorder._lock)\n"
-        "    run.add_units(1)\n"
+        "    run.add_units(1.5)\n"
     )
     assert ended(tmp_path, body) == -signal.SIGTERM
     assert ends_of(tmp_path) == {"s": by(signal.SIGTERM)}

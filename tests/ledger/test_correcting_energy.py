@@ -127,6 +127,54 @@ def test_the_power_over_time_of_the_same_energy_stays():
     assert again.power == CURVE
 
 
+TIMED = msgspec.structs.replace(make_run(energy="1.5"), end_us=1_700_000_010_000_000, duration_s=10.0)
+
+
+def covering(seconds):
+    return [msgspec.to_builtins(TIMED.energy[0]) | {"covered_s": seconds}]
+
+
+@pytest.mark.parametrize("covered_s", [10.0, None])
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"duration_s": 20.0}, "length was"),
+        ({"duration_s": 5.0}, "length was"),
+        ({"duration_s": None}, "length was"),
+        ({"start_us": 1_700_000_005_000_000}, "length was"),
+        ({"end_us": 1_700_000_005_000_000}, "length was"),
+        ({"duration_s": 5.0, "end_us": 1_700_000_005_000_000}, "length was"),
+        ({"duration_s": 5.0, "energy_j": "3"}, "energy and length were"),
+        ({"energy": covering(4.0)}, "energy was"),
+        ({"power": None}, ": it was"),
+    ],
+)
+def test_the_power_over_time_of_another_length_goes_and_the_record_says_so(changes, said, covered_s):
+    (reading,) = TIMED.energy
+    energy = (msgspec.structs.replace(reading, covered_s=covered_s),)
+    made = corrected(msgspec.structs.replace(TIMED, power=CURVE, energy=energy), changes)
+    assert made.power is None
+    (finding,) = [f for f in made.findings if f.code == NO_POWER]
+    assert f"{said} corrected by hand" in finding.message
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"start_us": 1_700_003_600_000_000, "end_us": 1_700_003_610_000_000},
+        {"duration_s": 10, "step": "b"},
+        {"end_us": None},
+    ],
+)
+def test_a_run_that_moves_as_a_whole_keeps_its_power_over_time(changes):
+    """It is told from the run's start, by a clock of its own."""
+    made = corrected(msgspec.structs.replace(TIMED, power=CURVE), changes)
+    assert made.power == CURVE
+    assert NO_POWER not in [f.code for f in made.findings]
+    early = msgspec.structs.replace(TIMED, power=CURVE, end_us=None)
+    assert corrected(early, {"end_us": TIMED.end_us}).power == CURVE
+
+
 def test_what_changes_nothing_is_refused():
     with pytest.raises(UsageError, match="changes nothing"):
         corrected(make_run(energy="1.5"), {"energy_j": "1.5"})

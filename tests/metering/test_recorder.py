@@ -1,10 +1,13 @@
 """What the user records: kept exactly, or named in a Finding, but never an exception."""
 
+import sys
 import threading
 from decimal import Decimal
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from carbonlens.metering.recorder import Recorder
 
@@ -26,6 +29,71 @@ def test_units_add_up_exactly_also_from_threads():
     for thread in threads:
         thread.join()
     assert final(recorder).units == Decimal("200.0")
+
+
+@pytest.fixture
+def hasty_threads():
+    """Threads that take turns at every few lines."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("hasty_threads")
+def test_whole_units_from_threads_are_all_there_and_never_fewer_than_before():
+    recorder = Recorder()
+    each = 20_000
+    threads = [
+        threading.Thread(target=lambda: [recorder.add_units(3) for _ in range(each)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    seen = [Decimal(0)]
+    while any(thread.is_alive() for thread in threads):
+        seen.append(recorder.units or Decimal(0))
+    for thread in threads:
+        thread.join()
+    assert seen == sorted(seen)
+    assert final(recorder).units == 4 * 3 * each
+
+
+NUMBERS = st.one_of(
+    st.integers(0, 300),
+    st.integers(0, 10**18),
+    st.decimals(0, 1000, places=3).map(float),
+    st.booleans(),
+)
+
+
+@given(st.lists(st.tuples(NUMBERS, st.integers(1, 1500)), max_size=6))
+def test_units_of_every_kind_add_up_to_what_was_given(given_):
+    recorder, expected, ignored = Recorder(), None, False
+    for number, times in given_:
+        for _ in range(times):
+            before = recorder.version
+            recorder.add_units(number)
+            more = (expected or Decimal(0)) + Decimal(str(number + 0))  # True is 1
+            if more < 10**18:
+                expected = more
+                assert recorder.version != before or number == 0
+            else:
+                ignored = True
+    assert recorder.units == expected
+    assert (expected is None) == (recorder.units is None)
+    assert bool(recorder.facts().findings) == (ignored or (expected is not None and 0 < expected < 1e-6))
+
+
+def test_sums_beyond_what_whole_numbers_are_laid_by_for_stay_exact_and_bounded():
+    recorder = Recorder()
+    recorder._counts = [2**53 - 1]  # as after years of steps
+    for _ in range(3000):
+        recorder.add_units(2**32 - 1)
+    assert recorder.units == 2**53 - 1 + 3000 * (2**32 - 1)
+    recorder.add_units(10**18 - 1)
+    assert recorder.units == 2**53 - 1 + 3000 * (2**32 - 1)
+    (finding,) = recorder.facts().findings
+    assert "18 digits" in finding.message
 
 
 def test_quality_takes_numpy_numbers_and_outcomes():

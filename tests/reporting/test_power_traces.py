@@ -219,6 +219,26 @@ def _with(arm):
     return replace(VIEW, engineering=replace(PAGE, power=drawn))
 
 
+def heads(made):
+    page = build_view(made).engineering
+    return [plain_text(c.name) for t in (page.power.table, page.measured) for c in t.columns]
+
+
+def renamed(made, quality):
+    """The comparison with another name of its quality, at every place of its JSON."""
+    told = msgspec.json.encode(made).replace(b'"accuracy"', msgspec.json.encode(quality))
+    return msgspec.json.decode(told, type=type(made))
+
+
+@pytest.mark.parametrize("name", ["INT8 steady ACME", "mAP", "iOS", "eSIM load", "ONNX", "straße", "Steady"])
+def test_a_name_that_is_a_users_own_heads_a_column_as_it_was_written(name):
+    """As the chart beside the table has it; words of ours begin with a capital."""
+    phases = ((name, 0.0, 10.0, 90.0), ("warm-up", 10.0, 20.0, 180.0))
+    made = replace(MADE, power=(power(MADE.study.baseline, phases=phases),))
+    assert {name, f"{name}, lasted", "Warm-up", "Accuracy"} <= set(heads(made))
+    assert name in heads(renamed(made, name))
+
+
 def test_names_of_phases_that_would_break_a_page_and_many_of_them_are_harmless():
     from carbonlens.render.html import render_html
 
