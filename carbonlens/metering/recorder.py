@@ -77,18 +77,18 @@ class Recorder:
         """What is another one once more was recorded."""
         return self._version, sum(self._counts[:])
 
-    def add_units(self, n: SupportsFloat) -> None:
+    def add_units(self, units: SupportsFloat = 1) -> None:
         """Count more functional units as done."""
         # Loops call this at every step, after work that put all of this out of the caches: whole
         # numbers are laid by, which touches little, and summed when there are many.
-        if type(n) is int and 0 <= n < _SHORT and self._units is None:
+        if type(units) is int and 0 <= units < _SHORT and self._units is None:
             counts = self._counts
-            counts.append(n)
+            counts.append(units)
             if len(counts) >= _MOST_COUNTS:
                 self._sum_up()
             return
         try:
-            more = Decimal(n) if type(n) is int else decimal_of(n)
+            more = Decimal(units) if type(units) is int else decimal_of(units)
             if more < 0:
                 raise UnfitValueError("a negative number was given")
             with self._lock:
@@ -96,7 +96,7 @@ class Recorder:
                 self._units = (self._units or Decimal(0)) + more
                 self._version += 1
         except Exception as error:  # noqa: BLE001  # law 8: whatever the user's number raises is no number
-            self._ignored("units", n, error, "a number, 0 or more,")
+            self._ignored("units", units, error, "a number, 0 or more,")
 
     def _sum_up(self) -> None:
         """Put the sum of the whole numbers in their place, in one step that nothing can cut in two."""

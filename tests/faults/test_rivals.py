@@ -38,7 +38,7 @@ def measured(folder, place):  # noqa: F811  # the fixture's value
 
 
 def measured_once(folder, place):  # noqa: F811  # pytest takes the fixture by this name
-    seen = watch(place=place, drivers=DriverProbes(0.5))
+    seen = watch(place=place, drivers=DriverProbes(20.0))
     session = Session(new_run("test"), seen, folder / "ledger", journal_folder=folder / "journal")
     for note in seen.findings:
         session.note(note)
