@@ -60,8 +60,7 @@ class TrackedRun:
         self._is_settled = False
         self._sealing = threading.Lock()
         self._open = OpenRun(self._seal_by_signal, self._tell)
-        # One call less in what a loop calls at every step.
-        self.step = self._recorder.add_units  # type: ignore[method-assign]
+        self.step = self._recorder.add_units  # type: ignore[method-assign]  # a call less at every step
         self._stored: Deposit | None = None
         self._recovery: threading.Thread | None = None
 

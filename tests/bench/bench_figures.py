@@ -42,7 +42,7 @@ MOST_LOAD = 2.5
 
 def judged(name: str, figure: str, limit: str, *, holds: bool) -> bool:
     """Print a figure beside its limit, and return whether it is kept."""
-    line(name, figure, f"{limit}: {'kept' if holds else 'PASSED'}")
+    line(name, figure, f"{limit}: {'kept' if holds else 'missed'}")
     return holds
 
 
@@ -159,7 +159,7 @@ def test_print_figures(capsys: pytest.CaptureFixture[str]) -> None:
     pairs(2)
     start(3)
     told = capsys.readouterr().out
-    assert told.count(": kept") + told.count(": PASSED") + told.count("interval): ") >= 11
+    assert told.count(": kept") + told.count(": missed") + told.count("interval): ") >= 11
 
 
 if __name__ == "__main__":
