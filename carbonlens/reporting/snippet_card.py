@@ -31,6 +31,7 @@ FLOP_PER_MAC: Final = 2.0
 _MEASURED: Final = ("A", "B", "C")
 _NO_FIGURE: Final = "N/A"
 _TEXT: Final = 200
+_METHOD: Final = 80
 
 
 class CardTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +151,7 @@ def method_text(found: Footprint) -> str:
     Args:
         found: What the runs took.
     """
-    how = "; ".join(clip(m, 80) for m in found.methods[:3]) or "as the runs' source states it"
+    how = "; ".join(map(_in_short, found.methods[:3])) or "as the runs' source states it"
     vector = found.vector
     pue = (
         f"PUE {vector.pue:g} ({clip(vector.pue_source or 'source not stated', 80)})"
@@ -241,6 +242,11 @@ def _scientific(value: float) -> str:
 def _quoted(text: str) -> str:
     """Return a YAML string that no text can break out of: JSON's are YAML's (YAML 1.2, 1.2)."""
     return json.dumps(clip(text, _TEXT), ensure_ascii=True)
+
+
+def _in_short(method: str) -> str:
+    """Return a method in few letters: without what stands in brackets where that makes it long."""
+    return clip(method if len(method) <= _METHOD else method.partition(" (")[0], _METHOD)
 
 
 def _plain(text: str) -> str:

@@ -167,6 +167,13 @@ def test_the_method_has_at_most_a_hundred_words(name):
     assert len(method_text(found).split()) <= MOST_WORDS
 
 
+def test_a_long_method_loses_what_stands_in_brackets_and_no_half_of_it():
+    long = "CPU time at a power curve (Intel Emerald Rapids, 33 published servers of the SPECpower results of 2024)"
+    text = method_text(msgspec.structs.replace(taken(run()), methods=(long, "nvml counter (board)")))
+    assert "CPU time at a power curve; nvml counter (board)" in text
+    assert "…" not in text
+
+
 @pytest.mark.parametrize("case", [*cases(), "hostile"])
 def test_latex_is_balanced_and_every_special_character_is_ours(case):
     text = latex_table(view(case))
