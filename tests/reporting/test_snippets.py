@@ -168,7 +168,7 @@ def test_the_method_has_at_most_a_hundred_words(name):
 
 
 def test_a_long_method_loses_what_stands_in_brackets_and_no_half_of_it():
-    long = "CPU time at a power curve (Intel Emerald Rapids, 33 published servers of the SPECpower results of 2024)"
+    long = "CPU time at a power curve (Intel Emerald Rapids, 33 published servers of the year 2024)"
     text = method_text(msgspec.structs.replace(taken(run()), methods=(long, "nvml counter (board)")))
     assert "CPU time at a power curve; nvml counter (board)" in text
     assert "…" not in text
