@@ -29,8 +29,9 @@ _HEAD: Final = """# Importers
 profiles, bills. A format is told by content, never by a name. Gzip and ZIP are undone, byte order
 marks, UTF-16, line ends and padding taken off; what had to be repaired, dropped or guessed is a
 Finding with file and line, and `--strict` makes it exit 3. Each content counts once, whatever
-copies and overlapping files tell of it. Energy is kept as its source states it; the ledger's
-emissions are computed from it, and the tool's own stand beside as evidence.
+copies tell of it; traces that overlap never count twice without a word (below). Energy is kept as its
+source states it; the ledger's emissions are computed from it, and the tool's own stand beside as
+evidence.
 
 | option | for |
 |---|---|
@@ -84,6 +85,13 @@ name a business unit.
 
 Two traces that are equal to the last byte are one, unless they are of two hosts: by `--host` or `host`
 in a map, or by names such as `gpu_host_a.csv` and `gpu_host_b.csv`, which is said.
+
+Traces of one format that tell of one device over the same time are held against each other, within an
+import and with the ledger. Equal samples, whatever the encoding and line ends of their files, count once
+(CL210, CL291). Others that overlap by more than one sample: where a uuid, a serial number, or an index
+in a host that is told says that the device is one, the later file is refused (CL295); where only an
+index or a name does, both count, and it is said (CL296). Samples that stand in one file twice count
+once (CL201), and a clock that was set back over other samples adds both parts (CL243).
 
 A log that is written on (`nvidia-smi -l`) may be imported again and again: what begins with all of an
 earlier content takes the place of that import (CL292), an older copy of it adds nothing, and tags and

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from carbonlens.app.importing_again import (
     trace_before,
 )
 from carbonlens.app.importing_charges import ChargeKeeper
+from carbonlens.app.importing_overlaps import Apart, apart, without
 from carbonlens.app.importing_places import Places
 from carbonlens.app.importing_placing import Placing
 from carbonlens.app.importing_readings import NAME as READINGS_FORMAT
@@ -123,8 +124,8 @@ class _Session:
             found[source.shown] = self._take_unclaimed(source)
             done += 1
         progress(whole, whole)
-        place = {path: i for i, path in enumerate(order)}
-        return sorted(found.values(), key=lambda r: (place[Path(r.path.partition("::")[0])], r.path))
+        place = {Source(path).shown: i for i, path in enumerate(order)}
+        return sorted(found.values(), key=lambda r: (place[_file_of(r.path, place)], r.path))
 
     def _sources(self, path: Path, found: dict[str, FileResult]) -> list[Source]:
         """Return what a file holds to be read; what holds nothing is refused at once."""
@@ -133,7 +134,7 @@ class _Session:
             text, mend = "is no regular file", "save it to a file first"
             if path.is_dir():
                 text, mend = "is a folder that cannot be opened", "check its rights"
-            found[str(path)] = self._refused(Source(path), text, mend)
+            found[Source(path).shown] = self._refused(Source(path), text, mend)
             return []
         readable = []
         for source in sources_of(path):
@@ -164,6 +165,17 @@ class _Session:
             told = say_begin(group.main, before.further)
             return [self._duplicate(s, reader.name, told) for s in group.sources]
         sha = twin.sha256
+        if twin.counts and reader.kind == "trace":
+            found = self._apart(claim, before, harvested)
+            if found.findings and not found.records:
+                status: FileStatus = "refused" if found.refused else "duplicate"
+                said_now = tuple(found.findings)
+                return [
+                    self._result(s, reader.name, status, Totals(), said_now if s is group.main else ())
+                    for s in group.sources
+                ]
+            harvested.singles = found.records
+            harvested.findings += found.findings
         if twin.counts:
             harvested.findings += [f for f in (twin.finding, before.finding) if f]
         else:
@@ -173,6 +185,16 @@ class _Session:
         again = self._again(claim, twin, before, said)
         results = self._store(group, reader, sha, harvested, again)
         return results if twin.counts else [self._told_in_vain(r, said) for r in results]
+
+    def _apart(self, claim: Claim, before: Before, harvested: Harvest) -> Apart:
+        """Return what of a trace counts beside others of the same devices and time."""
+        contents = {s.sha256 for s in claim.group.sources}
+        runs = [record.run for record in harvested.singles]
+        held = [
+            without(self._runs.beside(claim.importer.name, run), contents, before.held, run.run_id)
+            for run in runs
+        ]
+        return apart(harvested.singles, claim.group.main, held)
 
     def _before(self, reader: Importer, group: Group, twin: Twin) -> Before:
         """Return what was imported before of a group's content, or of its begin."""
@@ -241,7 +263,7 @@ class _Session:
         charges: list[Charge] = []
         if got.charges:
             charges, said = self._charges.keep(
-                got.charges, main.path, sha256=sha, importer=label, now_us=self._now_us
+                got.charges, main.shown, sha256=sha, importer=label, now_us=self._now_us
             )
             findings += said
         sums = Sums()
@@ -337,6 +359,13 @@ class _Session:
         self._runs.sums.rows, self._runs.sums.rejected = self._rows, self._rejected
         found = self._runs.sums.totals(self._charges.new, whole=True)
         return msgspec.structs.replace(found, readings=len(self._readings.new))
+
+
+def _file_of(shown: str, files: Collection[str]) -> str:
+    """Return the file that a source is, or is a member of; either's name may hold ``::``."""
+    while shown not in files:
+        shown = shown.rpartition("::")[0]
+    return shown
 
 
 def _silent(done: int, whole: int) -> None:

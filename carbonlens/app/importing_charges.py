@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from pathlib import Path
 
 import msgspec
 
@@ -60,13 +59,13 @@ class ChargeKeeper:
         return any(folder.glob(batch_name(sha256, "*")))
 
     def keep(
-        self, charges: Sequence[Charge], file: Path, *, sha256: str, importer: str, now_us: int
+        self, charges: Sequence[Charge], file: str, *, sha256: str, importer: str, now_us: int
     ) -> tuple[list[Charge], list[Finding]]:
         """Store the lines that are new, and return them with what is wrong in their sums.
 
         Args:
             charges: Lines of one file.
-            file: The file.
+            file: Its name, for Findings.
             sha256: Hash of its content.
             importer: Name and version of the importer.
             now_us: Time of the import.
@@ -84,7 +83,7 @@ class ChargeKeeper:
         if repeated:
             lines = counted(repeated, "line is", "lines are")
             text = f"{lines} in the ledger already; each counts once"
-            findings.append(Finding(code="CL236", severity="info", message=text, file=str(file)))
+            findings.append(Finding(code="CL236", severity="info", message=text, file=file))
         if repeated and (self._tags or self._site):
             findings += self._not_marked([c for c in charges if c.charge_id in self._known], file)
         if fresh:
@@ -93,7 +92,7 @@ class ChargeKeeper:
             self.new += fresh
         return fresh, findings
 
-    def _not_marked(self, repeated: Sequence[Charge], file: Path) -> list[Finding]:
+    def _not_marked(self, repeated: Sequence[Charge], file: str) -> list[Finding]:
         """Say which lines in the ledger do not bear what is said now: lines of bills are not told anew."""
         own_site = {c.charge_id: c.site for c in repeated}
         held = [c for c in self._store.rows(CHARGES)[0] if c.charge_id in own_site]
@@ -103,7 +102,7 @@ class ChargeKeeper:
         lines = counted(lacking, "line is", "lines are")
         text = f"{lines} in the ledger without what --tag or --site says now, and stay so"
         mend = "say it as a bill is first imported; or import it anew into another ledger"
-        return [Finding(code="CL293", severity="warning", message=text, file=str(file), mend=mend)]
+        return [Finding(code="CL293", severity="warning", message=text, file=file, mend=mend)]
 
     def _bears(self, charge: Charge, own_site: str | None) -> bool:
         has_tags = all(charge.tags.get(name) == value for name, value in self._tags.items())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import msgspec
+from msgspec.structs import replace
 
 from carbonlens.app.importing_versions import Marks
 from carbonlens.app.places import find_place
+from carbonlens.domain.file_names import printable
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.import_map import ImportMap, PlaceRule
 from carbonlens.domain.in_study import InStudy, of_unstated
@@ -75,9 +76,9 @@ class Places:
             zone, found = self._zone_of(record.place)
             if found is not None and record.place not in said:
                 said.add(record.place)
-                findings.append(msgspec.structs.replace(found, file=path, line=record.line or None))
+                findings.append(replace(found, file=printable(path), line=record.line or None))
         site = rule.site or run.site or self._site
-        return msgspec.structs.replace(run, tags=tags, site=site, zone=zone), findings
+        return replace(run, tags=tags, site=site, zone=zone), findings
 
     def _site_aside(self, run: Run, rule: PlaceRule) -> tuple[str, ...]:
         is_aside = self._site and run.site and not rule.site and run.site != self._site

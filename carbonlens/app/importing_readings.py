@@ -14,6 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from carbonlens.domain.counting import counted
+from carbonlens.domain.file_names import printable
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.meter_reading import MeterReading
 from carbonlens.errors import InputFileError
@@ -88,7 +89,7 @@ class ReadingKeeper:
         if fresh:
             self._store.add_rows(READINGS, fresh, source_sha256=sha256, importer=_BATCH)
             self.new += fresh
-        found = (*(replace(f, file=str(file)) for f in (*rows.findings, *said)), *findings)
+        found = (*(replace(f, file=printable(file)) for f in (*rows.findings, *said)), *findings)
         return fresh, rows.rows, found
 
     def _fresh(self, every: Sequence[MeterReading], file: Path) -> tuple[list[MeterReading], list[Finding]]:
@@ -109,8 +110,8 @@ class ReadingKeeper:
         if repeated:
             held = counted(len(repeated), "reading is", "readings are")
             text = f"{held} in the ledger already; each counts once"
-            findings.append(Finding(code="CL236", severity="info", message=text, file=str(file)))
-            findings += self._elsewhere(repeated, str(file))
+            findings.append(Finding(code="CL236", severity="info", message=text, file=printable(file)))
+            findings += self._elsewhere(repeated, printable(file))
         return fresh, findings
 
     def _elsewhere(self, held: Iterable[MeterReading], file: str) -> list[Finding]:
@@ -140,17 +141,17 @@ def _read(file: Path) -> readings_file.Rows:
         text = decoded(file.read_bytes())
     except OSError as error:
         raise InputFileError(
-            f"cannot be read ({error.strerror or error})", where=str(file), mend="check the path"
+            f"cannot be read ({error.strerror or error})", where=printable(file), mend="check the path"
         ) from error
     except UnicodeDecodeError as error:
-        raise InputFileError("is no UTF-8 text", where=str(file), mend="save it as UTF-8") from error
-    rows = readings_file.read(text, file.name, None, faults)
+        raise InputFileError("is no UTF-8 text", where=printable(file), mend="save it as UTF-8") from error
+    rows = readings_file.read(text, printable(file.name), None, faults)
     if faults:
         first = min(faults)
         more = f", and {counted(len(faults) - 1, 'more fault')}" if len(faults) > 1 else ""
         line = f"line {first.line}: " if first.line else ""
         raise InputFileError(
-            f"{line}{first.what}{more}", where=str(file), mend=first.mend.removeprefix(_NO_REPORTING)
+            f"{line}{first.what}{more}", where=printable(file), mend=first.mend.removeprefix(_NO_REPORTING)
         )
     return rows
 
@@ -160,7 +161,7 @@ def _clash(reading: MeterReading, file: Path) -> Finding:
         code="CL213",
         severity="error",
         message=f"reading {reading.reading_id!r} is in the ledger with other content; not imported",
-        file=str(file),
+        file=printable(file),
         line=None if reading.origin is None else reading.origin.source_line,
         mend="give the correction a reading_id of its own, and this one's in the column supersedes",
         subject=reading.reading_id,

@@ -24,6 +24,7 @@ from carbonlens.app.importing_further import (
 )
 from carbonlens.app.importing_kept import Kept, finding_at
 from carbonlens.app.importing_names import Names
+from carbonlens.app.importing_overlaps import Spans
 from carbonlens.app.importing_studies import in_study, is_same_source
 from carbonlens.app.importing_told import zones_in
 from carbonlens.app.importing_totals import Sums, stated_j, sums_of
@@ -65,6 +66,7 @@ class RunKeeper:
         self._children: list[RunRecord] = []
         self._known: dict[Key, RunRecord] = {}
         self._contents = Contents()
+        self._spans = Spans()
         self._versions = Versions(self._run)
         self._machines: dict[tuple[str, int], list[RunRecord]] = defaultdict(list)
         self._alike = AlikeKept(SAME_TIME_US)
@@ -77,6 +79,7 @@ class RunKeeper:
             self._place(record)
             self._versions.add(run)
             self._contents.add(run)
+            self._spans.add(run)
 
     def keep(
         self,
@@ -133,6 +136,7 @@ class RunKeeper:
             kept.findings += [*said, *_overlong(run, file)]
             self._known[key_of(record)] = done
             self._contents.add(run)
+            self._spans.add(run)
             self.sums.add(done)
             if run.parent_run_id is not None:
                 self._children.append(done)
@@ -157,6 +161,15 @@ class RunKeeper:
             hashes: Of the content.
         """
         return [run for run in self._contents.near(instrument, hashes) if self._versions.counts(run)]
+
+    def beside(self, instrument: str, run: Run) -> list[Run]:
+        """Return the runs of an importer's traces that count and share a device and time with a new one.
+
+        Args:
+            instrument: Name of the importer, of any version.
+            run: The new one.
+        """
+        return [held for held in self._spans.near(instrument, run) if self._versions.counts(held)]
 
     def tables(self, instrument: str) -> list[Run]:
         """Return a run of each table of an importer of which something was told."""

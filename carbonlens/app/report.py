@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from carbonlens.render.worker import Limits, Progress
 
 SECTIONS = ("business-case", "engineering")
+QUARTERLY = "sustainability"
+"""The report that is made of a ledger and no comparison: ``app.sustainability_report`` makes it."""
 FORMATS = ("html", "pdf")
 """What is made where nobody says."""
 
@@ -273,7 +275,13 @@ def check_choice(sections: Sequence[str], formats: Sequence[str]) -> None:
     Raises:
         UsageError: If one does not, or none is given.
     """
-    _check("report", sections, SECTIONS)
+    if QUARTERLY in sections:
+        # The command has made it before: this is asked of a comparison.
+        raise UsageError(
+            f"{QUARTERLY!r} is the report of a quarter, and no part of a comparison's",
+            mend="make it of the ledger: carbonlens report sustainability, or report_sustainability()",
+        )
+    _check("report", sections, SECTIONS, (*SECTIONS, QUARTERLY))
     _check("format", formats, KNOWN_FORMATS)
 
 
@@ -332,11 +340,11 @@ def start_rendering(formats: Sequence[str] = FORMATS) -> None:
         worker.shared()
 
 
-def _check(what: str, given: Sequence[str], known: Sequence[str]) -> None:
+def _check(what: str, given: Sequence[str], known: Sequence[str], named: Sequence[str] = ()) -> None:
     unknown = [g for g in given if g not in known]
     if unknown or not given:
         wrong = repr(unknown[0]) if unknown else "none given"
-        raise UsageError(f"no such {what}: {wrong}", mend=f"known: {', '.join(known)}")
+        raise UsageError(f"no such {what}: {wrong}", mend=f"known: {', '.join(named or known)}")
 
 
 def unwritable(place: Path, error: OSError) -> UnwritableError:

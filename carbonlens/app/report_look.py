@@ -23,7 +23,7 @@ def find_look(templates: str | Path | None) -> tuple[Look | None, NumberStyle]:
             ``pyproject.toml`` when ``None``.
 
     Raises:
-        ConfigError: If the folder, its theme or a file in it is not usable.
+        ConfigError: If the folder, its theme or a file in it is not usable, or no page uses it.
         InputFileError: If a file cannot be read.
     """
     from carbonlens.ledger.location import from_pyproject
@@ -32,11 +32,13 @@ def find_look(templates: str | Path | None) -> tuple[Look | None, NumberStyle]:
     if folder is None:
         return None, NumberStyle()
     from carbonlens.inventory.theme_file import read_theme
-    from carbonlens.render.theme import read_look
-    from carbonlens.render.user_templates import check_templates
+    from carbonlens.render.own_names import check_names
+    from carbonlens.render.theme import files_of, read_look
+    from carbonlens.render.user_templates import PAGES, check_templates, sandbox
 
     look = read_look(folder, theme := read_theme(folder))
     check_templates(look)
+    check_names(look, files_of(folder), PAGES, sandbox(look))
     return look, theme.numbers
 
 

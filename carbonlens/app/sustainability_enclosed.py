@@ -109,7 +109,8 @@ def take(gathered: Gathered, wanted: Wanted = Wanted()) -> Taken:  # noqa: B008 
     Raises:
         RecordError: If a file of the ledger cannot be read, or went away meanwhile.
     """
-    files, records = (), Packed()
+    files: tuple[Enclosed, ...] = ()
+    records = Packed()
     with open_ledger(gathered.source.ledger) as store:
         try:
             if wanted.files:

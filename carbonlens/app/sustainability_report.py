@@ -49,6 +49,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         numbers: How pages write figures; data stay as they are.
         records: The ledger's records that its files carry, where they are those of another file.
         taken: What its files carry of the ledger; taken of this for each when ``None``.
+        wanted: What is taken then.
     """
 
     view: DocumentView
@@ -58,12 +59,15 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     numbers: NumberStyle = NumberStyle()
     records: bytes | None = None
     taken: Taken | None = None
+    wanted: Wanted = Wanted()
 
     @property
     def carried(self) -> Taken:
         """What a PDF of it carries of the ledger."""
-        found = self.taken or take(self.gathered, Wanted(records=self.records is None))
-        return found if self.records is None else msgspec.structs.replace(found, records=self.packed)
+        if self.records is None:
+            return self.taken or take(self.gathered, self.wanted)
+        wanted = msgspec.structs.replace(self.wanted, records=False)
+        return msgspec.structs.replace(self.taken or take(self.gathered, wanted), records=self.packed)
 
     @property
     def packed(self) -> Packed:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from carbonlens.cli import grammar
 from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption
-from carbonlens.errors import UsageError
+from carbonlens.errors import MeasurementError, UsageError
 
 if TYPE_CHECKING:
     from carbonlens.domain.bench import Bench
@@ -76,7 +78,7 @@ def bench_command(  # each is an option of the command line
     terms = parse_terms(margin, gate or [], volume)
     given = _given(spec, baseline, candidate or [], units, unit, name)
     given = _paced(given, (rounds, half_width, window), budget, is_quick=spec is None)
-    with ended_in_order(), demo_view.progress() as bars:
+    with ended_in_order(), _naming(spec), demo_view.progress() as bars:
         outcome = bench(
             given, ledger=ledger, report_dir=report, resume=resume, vector=vector, terms=terms, progress=bars
         )
@@ -85,6 +87,18 @@ def bench_command(  # each is an option of the command line
         raise grammar.Exit(3)
     if outcome.result.ended == "interrupted":
         raise grammar.Exit(130)
+
+
+@contextmanager
+def _naming(spec: Path | None) -> Iterator[None]:
+    """Have what fails of a bench name its file: a variant's name alone may stand in several."""
+    try:
+        yield
+    except MeasurementError as error:
+        if spec is None:
+            raise
+        where = f"{spec}: {error.where}" if error.where else str(spec)
+        raise MeasurementError(error.what, where=where, mend=error.mend) from error
 
 
 def _given(

@@ -13,6 +13,16 @@ from carbonlens.cli.options import AssumptionsOption, JsonOption, LedgerOption, 
 from carbonlens.cli.report_progress import Progress
 from carbonlens.cli.report_templates import InitTemplateOption, ListTemplatesOption
 
+QuarterOption = Annotated[
+    str | None,
+    grammar.Option("--period", metavar="P", help="Quarter of the sustainability report, 2026Q3 [the last]."),
+]
+
+TemplatesOption = Annotated[
+    Path | None,
+    grammar.Option("--templates", metavar="DIR", help="Your own templates and theme.toml [pyproject.toml]."),
+]
+
 WithoutRecordsOption = Annotated[
     bool,
     grammar.Option("--without-records", help="Leave the ledger's records out of the sustainability report."),
@@ -47,20 +57,10 @@ def report_command(
     assumptions: AssumptionsOption = None,
     business: BusinessOption = None,
     ledger: LedgerOption = None,
-    period: Annotated[
-        str | None,
-        grammar.Option(
-            "--period", metavar="P", help="Quarter of the sustainability report, 2026Q3 [the last]."
-        ),
-    ] = None,
+    period: QuarterOption = None,
     inventory: InventoryOption = None,
     factors: FactorsOption = None,
-    templates: Annotated[
-        Path | None,
-        grammar.Option(
-            "--templates", metavar="DIR", help="Your own templates and theme.toml [pyproject.toml]."
-        ),
-    ] = None,
+    templates: TemplatesOption = None,
     without_records: WithoutRecordsOption = False,
     with_host_names: WithHostNamesOption = False,
     memory_mb: Annotated[

@@ -73,6 +73,8 @@ def _say(found: Verified) -> None:
     maker = found.versions.get("carbonlens", (None, None))[0]
     if maker is not None:
         out.say_fact("mend", out.clip(f"verify it with the carbonlens that wrote it: {maker}", 60))
+    elif "own_templates_sha256" in found.versions:
+        out.say_fact("mend", "verify it with its templates: --templates DIR")
 
 
 def _verdict(found: Verified) -> str:
@@ -85,14 +87,18 @@ def _verdict(found: Verified) -> str:
     if found.mismatches:
         ids = _differing(found)
         if all("." in name for name in ids) and len(ids) <= found.figures:
-            said = f"{counted(len(ids), 'figure')} of {found.figures} do"
+            said = f"{counted(len(ids), 'figure')} of {found.figures} {_do(len(ids))}"
         else:
-            said = f"{counted(len(found.mismatches), 'part')} of it do"
+            said = f"{counted(len(found.mismatches), 'part')} of it {_do(len(found.mismatches))}"
         return f"NOT verified: {said} not follow from {runs} of {source}"
     if found.rebuilt == "different":
         return f"NOT verified: {figures} follow from {runs} of {source}, but the file was changed"
     part = " in part" if found.unchecked else ""
     return f"verified{part}: {figures} follow from {runs} of {source}"
+
+
+def _do(count: int) -> str:
+    return "does" if count == 1 else "do"
 
 
 def _differing(found: Verified) -> set[str]:
@@ -105,7 +111,8 @@ def _verdict_in_part(found: Verified) -> str:
     total = found.figures + sum(len(one.figure_ids) for one in found.left)
     if found.mismatches:
         differ = len(_differing(found))
-        return f"NOT verified: {differ} of {total} figures do not follow from others that the report states"
+        said = f"{differ} of {total} figures {_do(differ)} not follow from others that the report states"
+        return f"NOT verified: {said}"
     return f"verified in part: {found.figures} of {total} figures follow from others that the report states"
 
 

@@ -49,7 +49,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         schema: Version of this shape.
         study: The study as it was resolved: steps, gates, volume, places.
-        runs: Every run that entered, as recorded. Hosts and users are pseudonyms in them.
+        runs: Every run that entered, as recorded. Hosts and users that were measured are pseudonyms in
+            them; hosts that an import states are not.
         vector: Factors and prices for all arms.
         outcomes: Right (1) or wrong (0) by example, by hash, where the ledger kept them.
         notes: Findings made before comparing: of reading, selecting, measuring.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -19,13 +20,19 @@ from carbonlens.importers.contract import USUAL, Channel, Facts, Group, Item, Ki
 from carbonlens.importers.device_samples import DeviceSamples, epoch_us
 from carbonlens.importers.records import finding
 from carbonlens.importers.sources import Source
-from carbonlens.importers.tables import exact, names_of, split, with_unit
+from carbonlens.importers.tables import exact, is_other_header, names_of, other_header, split, with_unit
 from carbonlens.importers.times import Clock
 from carbonlens.importers.unit_checks import LEAST_DEVICE_W
 
 ENERGY: Final = "total_energy_consumption"
 POWER: Final = ("socket_power", "current_socket_power", "average_socket_power", "power_usage")
 _LEAST_MS: Final = 1e11
+_LOOK_AHEAD: Final = 4096
+"""Rows that tell which figure counts."""
+
+_MOST: Final = 0.5
+"""Share of the readings of the figure told most from which one is told, and not by a mishap."""
+
 _UNITS: Final = {"": 1.0, "w": 1.0, "j": 1.0, "mw": 1e-3, "uj": 1e-6, "mj": 1e-3, "kj": 1e3}
 _BANNER: Final = "to stop watching output"
 
@@ -44,7 +51,7 @@ class AmdSmiImporter:
         grade="B: energy counter; C: power, integrated",
         traps=(
             "N/A (a board that has not this figure, a second die) is no reading, never 0",
-            "the energy counter counts where it is told at several times, power stands beside",
+            "the energy counter counts where it is told as a rule and not now and then, power stands beside",
             "rows of further partitions (xcp) of a GPU repeat it: only the first counts",
             "JSON and CSV without -w bear no time: --interval",
         ),
@@ -66,6 +73,9 @@ class AmdSmiImporter:
 
 
 IMPORTER: Final = AmdSmiImporter()
+
+_Taken = tuple[str, Mapping[str, float], float | None, int]
+"""GPU, its figures, the time and the line of a row."""
 
 
 def _header_at(source: Source) -> list[str] | None:
@@ -93,6 +103,8 @@ class _Log:
         self._clock = Clock(options.tz, source)
         self._samples = DeviceSamples()
         self._channels: dict[tuple[str, str], Channel] = {}
+        self._waiting: list[_Taken] | None = []
+        self._best: dict[str, str] = {}
         self._rows = self._rejected = 0
 
     def csv_items(self) -> Iterator[Item]:
@@ -104,6 +116,8 @@ class _Log:
             cells = split(text, ",")
             if not text.strip() or _BANNER in text or [c.strip('"').lower() for c in cells] == names:
                 continue
+            if is_other_header(cells, names):
+                raise other_header(self._source.shown, line)
             self._rows += 1
             try:
                 if len(cells) != len(names):
@@ -148,6 +162,7 @@ class _Log:
         yield from self._rest()
 
     def _rest(self) -> Iterator[Item]:
+        self._decide()
         if not self._samples.is_known:
             raise InputFileError(
                 "tells no power and no energy of a GPU",
@@ -159,7 +174,28 @@ class _Log:
         yield Tally(rows=self._rows, rejected=self._rejected)
 
     def _take(self, gpu: str, values: Mapping[str, float], t_us: float | None, line: int) -> None:
-        """Take a row: of several powers the first that is told, the counter before all of them."""
+        """Take a row; the first ones wait until it is known which figure counts."""
+        if self._waiting is None:
+            self._add(gpu, values, t_us, line)
+            return
+        self._waiting.append((gpu, values, t_us, line))
+        if len(self._waiting) == _LOOK_AHEAD:
+            self._decide()
+
+    def _decide(self) -> None:
+        """Choose what counts of each GPU, and take the rows that waited for it."""
+        waiting, self._waiting = self._waiting or [], None
+        told: dict[str, Counter[str]] = {}
+        for gpu, values, _, _ in waiting:
+            told.setdefault(gpu, Counter()).update(n for n, v in values.items() if math.isfinite(v))
+        for gpu, counts in told.items():
+            names = [n for n in (ENERGY, *POWER) if counts[n] and counts[n] >= _MOST * max(counts.values())]
+            if names:
+                self._best[gpu] = _best_of(names, has_times=waiting[0][2] is not None)
+        for row in waiting:
+            self._add(*row)
+
+    def _add(self, gpu: str, values: Mapping[str, float], t_us: float | None, line: int) -> None:
         for name, value in values.items():
             if name != ENERGY and (gpu, name) not in self._channels and math.isnan(value):
                 continue
@@ -168,11 +204,8 @@ class _Log:
 
     def _channel(self, gpu: str, name: str, values: Mapping[str, float], t_us: float | None) -> Channel:
         is_energy = name == ENERGY
-        told = [n for n, v in values.items() if math.isfinite(v)]
-        # Without times a counter gives no energy that power would not give better.
-        best = ENERGY if ENERGY in told else next((n for n in told), name)
-        if t_us is None and best == ENERGY and len(told) > 1:
-            best = next(n for n in told if n != ENERGY)
+        told = [n for n, v in values.items() if math.isfinite(v)] or [name]
+        best = self._best.get(gpu) or _best_of(told, has_times=t_us is not None)
         is_counted = name == best and not any(c.counted for (of, _), c in self._channels.items() if of == gpu)
         made = self._channels[gpu, name] = Channel(
             name=f"GPU {gpu}" if is_counted else f"GPU {gpu} {name}",
@@ -202,6 +235,15 @@ class _Log:
         self._rejected += 1
         text = f"{place} {error}; it is left out"
         return finding("CL202", "error", text, self._source, line=line, mend="mend the line")
+
+
+def _best_of(told: Sequence[str], *, has_times: bool) -> str:
+    """Return the figure that counts: the counter, else the first power.
+
+    Without times a counter gives no energy that power would not give better.
+    """
+    powers = [name for name in told if name != ENERGY]
+    return ENERGY if ENERGY in told and (has_times or not powers) else powers[0]
 
 
 def _gpu(cell: object) -> str:

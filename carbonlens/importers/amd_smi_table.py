@@ -15,6 +15,7 @@ from carbonlens.importers.claiming import each
 from carbonlens.importers.contract import USUAL, Facts, Group, Item, Kind, Options
 from carbonlens.importers.rewritten import Rewritten
 from carbonlens.importers.sources import Source
+from carbonlens.importers.tables import other_header
 
 _HEADER: Final = re.compile(r"^\s*(?:TIMESTAMP\s+)?GPU\s+(?:XCP\s+)?POWER(?:\s+[A-Z][A-Z0-9_%]*)*\s*$")
 _CELL: Final = re.compile(r"(?:N/A|-?\d+(?:\.\d+)?(?:/-?\d+(?:\.\d+)?)?)(?: (?!N/A)[^\d\s-]\S*)?")
@@ -72,10 +73,17 @@ IMPORTER: Final = AmdSmiTableImporter()
 
 
 def _rows(source: Source, header: Sequence[str], told: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield each row as cells of the columns that are read; one that is torn as it stands."""
+    """Yield each row as cells of the columns that are read; one that is torn as it stands.
+
+    Raises:
+        InputFileError: If another header follows.
+    """
     is_other = False
     for line, text in source.lines():
         if _HEADER.match(text):
+            # One that begins alike was cut off where its log ended.
+            if not " ".join(header).startswith(" ".join(text.split())):
+                raise other_header(source.shown, line)
             is_other = False
             continue
         is_other = is_other or _OTHER_TABLE.match(text) is not None

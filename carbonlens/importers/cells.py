@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -15,6 +16,15 @@ UNKNOWN_WORDS: Final = frozenset(
         *("[not supported]", "not supported", "[unknown error]"),
     }
 )
+_GROUPS_OF_COMMAS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,})", re.ASCII)
+_GROUPS_OF_POINTS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:\.\d{3})+,\d*|(?:\.\d{3}){2,})", re.ASCII)
+"""Numbers with thousands apart, of which only one reading is possible."""
+
+_OPEN: Final = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
+"""A number of decimals or of thousands."""
+
+_DECIMAL: Final = re.compile(r"[+-]?(?:\d+[.,]\d*|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
 _FIRST_YEAR: Final = 1971
 _LAST_YEAR: Final = 2200
 
@@ -115,6 +125,49 @@ def with_decimal_point(value: str) -> str:
         return value
     bare = value.strip().lstrip("+-").replace(",", "").lower().replace("e", "").replace("-", "")
     return value.replace(",", ".") if bare.isdigit() else value
+
+
+class Decimals:
+    """How the numbers of a table mark decimals, as told by those that can be read in one way only.
+
+    ``1.234`` is a number of thousands in a table that has ``100,5``, or may be one: nobody can tell.
+    """
+
+    def __init__(self) -> None:
+        """Start without a number."""
+        self._marks: set[str] = set()
+        self._open: set[str] = set()
+
+    def see(self, value: str) -> None:
+        """Take a number into account; other text tells nothing."""
+        text = value.strip()
+        if _GROUPS_OF_COMMAS.fullmatch(text):
+            self._marks.add(".")
+        elif _GROUPS_OF_POINTS.fullmatch(text):
+            self._marks.add(",")
+        elif _OPEN.fullmatch(text):
+            self._open.add("." if "." in text else ",")
+        elif _DECIMAL.fullmatch(text):
+            self._marks.add("." if "." in text else ",")
+
+    def plain(self, column: str, value: str) -> str:
+        """Return a number with a decimal point and no thousands; other text as it is.
+
+        Raises:
+            RowError: If it may be one of two numbers.
+        """
+        text = value.strip()
+        if _OPEN.fullmatch(text):
+            own, other = ".," if "." in text else ",."
+            if other in self._marks or (own not in self._marks and other in self._open):
+                either = f"{text.replace(',', '.')} or {text.replace(own, '')}"
+                beside = "a decimal comma" if other == "," else "a decimal point"
+                raise RowError(f"has {column} {text!r}, which may be {either}: others have {beside}")
+        if _GROUPS_OF_COMMAS.fullmatch(text):
+            return text.replace(",", "")
+        if _GROUPS_OF_POINTS.fullmatch(text):
+            return text.replace(".", "").replace(",", ".")
+        return with_decimal_point(value)
 
 
 def start_us_of(row: Row) -> int | None:

@@ -19,7 +19,14 @@ from carbonlens.errors import InputFileError, MissingExtraError
 from carbonlens.importers.cells import UNKNOWN_WORDS
 from carbonlens.importers.once import Once
 from carbonlens.importers.sources import Source, delimiter_of
-from carbonlens.importers.tables import MOST_DIGITS, exact, names_of, split
+from carbonlens.importers.tables import (
+    MOST_DIGITS,
+    exact,
+    is_other_header,
+    names_of,
+    other_header,
+    split,
+)
 
 if TYPE_CHECKING:
     from carbonlens.importers.contract import Array
@@ -84,7 +91,8 @@ class NumberTable:
         """Yield the rows in blocks of some 4 MiB of text.
 
         Raises:
-            InputFileError: If the source cannot be read, or a wanted column stands twice.
+            InputFileError: If the source cannot be read, a wanted column stands twice, or another
+                header follows.
             MissingExtraError: If pandas is not installed.
         """
         for first, raw in self.source.blocks():
@@ -196,6 +204,8 @@ class NumberTable:
             if self._has_header and self._is_header(cells):
                 self.repeated_headers += 1
                 continue
+            if is_other_header(cells, self.header, self._aliases):
+                raise other_header(self.source.shown, line)
             try:
                 if len(cells) != width:
                     raise ValueError("has not as many cells as the header has columns")

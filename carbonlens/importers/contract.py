@@ -108,8 +108,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         samples: Moments at which power was told.
         mean_power_w: Plain mean of what was told, summed over devices; also without times.
-        covered_s: Seconds that samples stand for; ``None`` without times.
-        uncovered_s: The other seconds of the span.
+        covered_s: Seconds that samples of every device stand for; ``None`` without times.
+        uncovered_s: The other seconds of the span: with the covered ones they are the whole of it.
     """
 
     samples: int

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Final
 from carbonlens.domain.units import US_PER_S
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from carbonlens.importers.contract import Array
+    from carbonlens.importers.repeats import Part, Repeats
+
+    Energies = tuple[Array, Array, Array | None]
 
 SET_BACK_PERIODS: Final = 3
 """A time that falls back by more periods than this is a clock that was set, not a late line."""
@@ -103,3 +109,76 @@ class Deltas:
             self.lost_s += usual_us / US_PER_S
         self.first_us -= usual_us
         self._open = None
+
+
+class NewDeltas:
+    """Energies with times, without those that repeat earlier ones of the log.
+
+    Args:
+        repeats: Knows the earlier ones.
+
+    Attributes:
+        waiting: Samples that are not handed on yet.
+        backs_us: What the clock was set back by, each time that no repetition followed.
+    """
+
+    def __init__(self, repeats: Repeats) -> None:
+        """Start without a sample."""
+        self.waiting = 0
+        self.backs_us: list[float] = []
+        self._repeats = repeats
+        self._blocks: list[Energies] = []
+        self._last_us: float | None = None
+
+    def take(self, t_us: Array, joules: Array, seconds: Array | None) -> None:
+        """Take further samples, of arguments as of ``Deltas.take``."""
+        self._blocks.append((t_us, joules, seconds))
+        self.waiting += len(joules)
+
+    def parts(self, *, is_last: bool, enough: int) -> list[Energies]:
+        """Return the new ones of those that wait, parted where the clock was set back.
+
+        Args:
+            is_last: Whether none follow.
+            enough: Samples after a clock was set back from which it is told whether they repeat others.
+        """
+        import numpy as np
+
+        if not self.waiting:
+            return []
+        t_us = np.concatenate([t for t, _, _ in self._blocks])
+        joules = np.concatenate([j for _, j, _ in self._blocks])
+        told = [np.asarray(s, dtype=np.float64) for _, _, s in self._blocks if s is not None]
+        seconds = np.concatenate(told) if len(told) == len(self._blocks) else None
+        self._blocks, self.waiting = [], 0
+        back_us, backs = backs_of(t_us)
+        places = np.split(np.arange(len(t_us)), backs)
+        if not is_last and len(places) > 1 and len(places[-1]) < enough:
+            late = places.pop()
+            self.take(t_us[late], joules[late], None if seconds is None else seconds[late])
+        near: list[Part] = []
+        found: list[Energies] = []
+        for place in places:
+            t, j = t_us[place], joules[place]
+            back = 0.0 if self._last_us is None or not back_us else self._last_us - float(t[0])
+            is_back = back > back_us
+            known = self._repeats.repeated((t, j), near, is_back=is_back, is_carried=False, is_last=is_last)
+            self._last_us = float(t[-1])
+            if is_back and known is None:
+                self.backs_us.append(back)
+            kept = place if known is None else place[~known]
+            if len(kept):
+                near.append((t_us[kept], joules[kept]))
+                found.append((t_us[kept], joules[kept], None if seconds is None else seconds[kept]))
+        return found
+
+
+def backs_of(t_us: Array) -> tuple[float, npt.NDArray[np.int64]]:
+    """Return what a clock that was set back falls by at least, and where it was; many are late lines."""
+    import numpy as np
+
+    steps = np.diff(t_us)
+    rising = steps[steps > 0]
+    back_us = SET_BACK_PERIODS * float(np.median(rising)) if len(rising) else 0.0
+    backs = np.nonzero(steps < -back_us)[0] + 1
+    return back_us, backs if back_us and len(backs) <= max(len(t_us) // 50, 3) else backs[:0]

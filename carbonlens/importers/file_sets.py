@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from carbonlens.domain.file_names import printable
 from carbonlens.importers.sources import Source
 
 
@@ -16,5 +17,5 @@ def name_of(source: Source) -> str:
 
 
 def _shown(source: Source) -> str:
-    path = source.path.as_posix()
-    return path if source.member is None else f"{path}/{source.member}"
+    path = printable(source.path.as_posix())
+    return path if source.member is None else f"{path}/{printable(source.member)}"

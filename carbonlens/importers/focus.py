@@ -21,11 +21,12 @@ from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.run import Origin
 from carbonlens.errors import InputFileError
 from carbonlens.importers import focus_cells as cells
-from carbonlens.importers.cells import Row, RowError, delimiter_of, stated, with_decimal_point
+from carbonlens.importers.cells import Decimals, Row, RowError, delimiter_of, stated
 from carbonlens.importers.claiming import each
 from carbonlens.importers.contract import USUAL, ChargeRecord, Facts, Group, Item, Kind, Options, Tally
 from carbonlens.importers.focus_datasets import other_dataset
 from carbonlens.importers.sources import Source
+from carbonlens.importers.tables import is_other_header, other_header
 
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _SIGNS: Final = frozenset({*cells.COSTS, *cells.ESSENTIAL, "BillingPeriodStart", "ChargeCategory"})
@@ -69,7 +70,7 @@ class FocusImporter:
         source = group.main
         bill = _Bill(source.name, source.sha256)
         try:
-            _read_into(bill, source.csv_lines(), source.shown)
+            _read_into(bill, source.csv_lines(), source.shown, _decimals(source))
         except csv.Error as error:
             raise InputFileError(
                 f"is no CSV table ({error})", where=source.shown, mend="check quotes and line ends"
@@ -289,22 +290,51 @@ _GAPS: Final[dict[str, tuple[str, Severity, str, str]]] = {
 """Gaps that many lines may have: code, severity, message and mend; told once a kind."""
 
 
-def _read_into(bill: _Bill, text: Iterator[str], where: str) -> None:
+def _begin(text: Iterator[str]) -> tuple[str, Iterator[str]]:
+    """Return what parts the cells of a table, and its lines from the header on."""
     first = next((line for line in text if line.strip()), "")
-    delimiter = delimiter_of(first)
-    reader = csv.reader(chain([first], text), delimiter=delimiter, strict=True)
+    return delimiter_of(first), chain([first], text)
+
+
+def _decimals(source: Source) -> Decimals | None:
+    """Return how the numbers of a bill mark decimals; ``None`` where commas part its cells."""
+    delimiter, lines = _begin(source.csv_lines())
+    if delimiter == ",":
+        return None
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    header = _header(next(reader, []))
+    places = [i for i, name in enumerate(header) if name in _NUMERIC]
+    found = Decimals()
+    for values in reader:
+        for i in places:
+            if i < len(values):
+                found.see(values[i])
+    return found
+
+
+def _read_into(bill: _Bill, text: Iterator[str], where: str, decimals: Decimals | None) -> None:
+    delimiter, lines = _begin(text)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     header = _header(next(reader, []))
     _check_header(header, where)
     bill.take_header(header)
+    names = [name.lower() for name in header]
     for values in _lines(reader, header):
         if isinstance(values, int):
             bill.rows += 1
             size = "has more cells than" if values > len(header) else "has fewer cells than"
             bill.reject(reader.line_num, f"{size} the header has columns")
             continue
+        if is_other_header(values, names):
+            raise other_header(where, reader.line_num)
         row = dict(zip(header, values, strict=True))
-        if delimiter != ",":
-            row = {k: with_decimal_point(v) if k in _NUMERIC else v for k, v in row.items()}
+        if decimals is not None:
+            try:
+                row = {k: decimals.plain(k, v) if k in _NUMERIC else v for k, v in row.items()}
+            except RowError as error:
+                bill.rows += 1
+                bill.reject(reader.line_num, str(error))
+                continue
         bill.take(reader.line_num, stated(row))
 
 

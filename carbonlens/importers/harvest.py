@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -26,6 +26,7 @@ from carbonlens.importers.contract import (
     Group,
     Importer,
     Item,
+    Measured,
     Named,
     Options,
     ProfileRecord,
@@ -34,7 +35,7 @@ from carbonlens.importers.contract import (
     Window,
 )
 from carbonlens.importers.records import origin_of
-from carbonlens.importers.tracing import Series, measured
+from carbonlens.importers.tracing import Series
 
 MOST_ALIKE: Final = 100
 """Findings of one code that a source may give; more are counted, and said in one."""
@@ -259,6 +260,25 @@ class _Keeper:
         if short:
             text = f"{', '.join(short)} tell{'s' if len(short) == 1 else ''} of less time than the others"
             self._say(_warning("CL246", text, file, "log all of them over the whole run"))
+
+
+def measured(series: Sequence[Series]) -> Measured:
+    """Return what the counted channels of one host hold.
+
+    A second is covered when each channel tells of it, as of a run's readings: the covered seconds
+    are those of the channel that tells least, and the other ones make up the longest span.
+    """
+    means = [s.mean_w for s in series]
+    known = [m for m in means if m is not None]
+    covered_s = min((s.covered_s for s in series if s.covered_s is not None), default=None)
+    span_s = max((s.span_s for s in series if s.span_s is not None), default=None)
+    is_told = covered_s is not None and span_s is not None
+    return Measured(
+        samples=max((s.samples for s in series), default=0),
+        mean_power_w=math.fsum(known) if known and len(known) == len(means) else None,
+        covered_s=covered_s,
+        uncovered_s=max((span_s or 0.0) - (covered_s or 0.0), 0.0) if is_told else None,
+    )
 
 
 def _by_hour(series: list[Series], readings: tuple[Reading, ...]) -> tuple[HourEnergy, ...]:

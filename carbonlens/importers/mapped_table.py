@@ -17,6 +17,7 @@ from carbonlens.domain.run import Run
 from carbonlens.domain.units import J_PER_KWH, US_PER_S, Grade
 from carbonlens.errors import ConfigError, InputFileError
 from carbonlens.importers import unit_checks
+from carbonlens.importers.cells import Decimals, RowError
 from carbonlens.importers.contract import (
     GENERIC,
     Facts,
@@ -57,9 +58,17 @@ EMISSIONS_KG: Final = {
     "emissions_mg": Decimal("0.000001"),
 }
 _TEXTS: Final = ("run_id", "study", "step", "project", "host", "hardware", "workload", "zone", "site", "team")
+_NUMBERS: Final = frozenset({*ENERGY_J, *DURATION_S, *EMISSIONS_KG, "units", "power_w"})
 _OTHERS: Final = ("start", "end", "units", "power_w", "country", "region")
 FIELDS: Final = (*ENERGY_J, *DURATION_S, *EMISSIONS_KG, *_TEXTS, *_OTHERS)
-_UNITS: Final = {"energy_kwh": "kWh", "energy_wh": "Wh", "energy_kj": "kJ", "energy_mj": "mJ"}
+_UNITS: Final = {
+    "energy_kwh": "kWh",
+    "energy_wh": "Wh",
+    "energy_mwh": "MWh",
+    "energy_kj": "kJ",
+    "energy_mj": "mJ",
+    "energy_uj": "uJ",
+}
 
 
 class MappedTableImporter:
@@ -115,7 +124,20 @@ class _Reading:
         self._columns = {field: name.strip().lower() for field, name in rule.columns.items()}
         self._clocks: dict[str | None, Clock] = {}
         self._table = Table(source)
+        self._decimals = self._seen()
         self._grade = cast("Grade", rule.grade if rule.grade in get_args(Grade) else "D")
+
+    def _seen(self) -> Decimals | None:
+        """Return how the table's numbers mark decimals; ``None`` where commas part its cells."""
+        table, found = Table(self._source), Decimals()
+        columns = [name for field, name in self._columns.items() if field in _NUMBERS]
+        for _, cells in table.dicts():
+            if table.delimiter == ",":
+                return None
+            if isinstance(cells, dict):
+                for name in columns:
+                    found.see(cells.get(name, ""))
+        return found
 
     def items(self) -> Iterator[Item]:
         """Yield runs, Findings and a tally."""
@@ -233,7 +255,11 @@ class _Reading:
     def _number(self, cells: dict[str, str], field: str) -> Decimal | None:
         text = self._text(cells, field)
         try:
+            if text is not None and self._decimals is not None:
+                text = self._decimals.plain(field, text)
             value = None if text is None else exact(text, delimiter=self._table.delimiter)
+        except RowError as error:
+            raise ValueError(str(error)) from None
         except ValueError as error:
             raise ValueError(f"has {field}: {error}") from None
         if value is not None and value < 0:

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from carbonlens.domain.decoding import decode_json
+from carbonlens.errors import InputFileError
 from carbonlens.importers.contract import Group
 from carbonlens.importers.file_sets import folder_of
 from carbonlens.importers.sources import Source
@@ -74,7 +75,7 @@ def session_of(source: Source) -> Session | None:
         return None
     try:
         return decode_json(source.text(), Session)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError, InputFileError):
         return None
 
 

@@ -27,6 +27,7 @@ from carbonlens.importers.claim_cells import (
     year_in,
 )
 from carbonlens.importers.front_matter import emissions_of, end_of
+from carbonlens.importers.tables import is_other_header
 
 MOST_BYTES: Final = 20_000_000
 _LONGEST_NAME: Final = 60
@@ -122,7 +123,7 @@ def claims_of(text: str, file: str) -> tuple[Claim, ...]:
     tables = list(_markdown_tables(lines))
     card = _card(lines, file)
     if not tables and card is None and lines and not _is_prose(lines[0]):
-        tables = [_csv_table(text)]
+        tables = _csv_tables(text)
     claims: list[Claim] = list(card or ())
     for number, rows in enumerate(tables, 1):
         claims += _table(rows, file, number)
@@ -152,10 +153,20 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", bare)]
 
 
-def _csv_table(text: str) -> list[tuple[int, list[str]]]:
+def _csv_tables(text: str) -> list[list[tuple[int, list[str]]]]:
+    """Return the tables of a CSV: another header begins another one."""
     first = text.splitlines()[0]
     reader = csv.reader(text.splitlines(), delimiter=delimiter_of(first))
-    return [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    tables: list[list[tuple[int, list[str]]]] = []
+    header: list[str] = []
+    for row in reader:
+        if not any(cell.strip() for cell in row):
+            continue
+        if not tables or is_other_header(row, header):
+            header = [cell.strip().lower() for cell in row]
+            tables.append([])
+        tables[-1].append((reader.line_num, row))
+    return tables
 
 
 def _table(rows: list[tuple[int, list[str]]], file: str, table: int) -> list[Claim]:

@@ -19,7 +19,7 @@ from carbonlens.importers.contract import USUAL, Channel, Facts, Group, Item, Ki
 from carbonlens.importers.device_samples import DeviceSamples
 from carbonlens.importers.records import finding
 from carbonlens.importers.sources import Source
-from carbonlens.importers.tables import exact
+from carbonlens.importers.tables import exact, is_other_header, other_header
 from carbonlens.importers.times import Clock, seconds_of
 from carbonlens.importers.unit_checks import LEAST_DEVICE_W
 
@@ -45,7 +45,7 @@ class NvidiaDmonImporter:
             "no column bears the interval (-d) or, by default, a time: --interval gives the energy",
             "whole watts: half a watt is 8 % of an idle card's 6 W",
             "'-' is a failed reading, never 0",
-            "headers repeat within the output and are no rows",
+            "headers repeat within the output and are no rows; one of another order or unit is refused",
             "a time without a date (-o T) runs on over midnight, and its day is unknown: --start",
             "no pwr column (-s without p): refused",
         ),
@@ -60,7 +60,7 @@ class NvidiaDmonImporter:
         """Yield the samples of each GPU.
 
         Raises:
-            InputFileError: If there is no power column, or no power in it.
+            InputFileError: If there is no power column, no power in it, or another header follows.
         """
         yield from _Log(group.main, options).items()
 
@@ -88,6 +88,7 @@ class _Log:
     def __init__(self, source: Source, options: Options) -> None:
         self._source = source
         self._names, units = _header_of(source.first_lines)
+        self._headers = self._names, units
         self._units = dict(zip(self._names, units, strict=False))
         self._clock = Clock(options.tz, source)
         self._has_date = "date" in self._names and "time" in self._names
@@ -113,7 +114,10 @@ class _Log:
         rows = rejected = 0
         channels: dict[str, Channel] = {}
         for line, text in self._source.lines():
-            if not text.strip() or text.lstrip().startswith("#"):
+            if not text.strip():
+                continue
+            if text.lstrip().startswith("#"):
+                self._check_header(text, line)
                 continue
             rows += 1
             try:
@@ -144,6 +148,16 @@ class _Log:
         yield from samples.hand_on()
         yield from self._clock.findings
         yield Tally(rows=rows, rejected=rejected)
+
+    def _check_header(self, text: str, line: int) -> None:
+        """Look at a line of a header that comes again.
+
+        Raises:
+            InputFileError: If it is of other columns, or of other units.
+        """
+        cells = _cells_of(text.lstrip())
+        if cells not in self._headers and any(is_other_header(cells, header) for header in self._headers):
+            raise other_header(self._source.shown, line)
 
     def _row(self, text: str, line: int) -> tuple[str, float | None, float]:
         cells = dict(zip(self._names, found := _cells_of(text), strict=False))

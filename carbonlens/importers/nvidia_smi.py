@@ -13,8 +13,6 @@ from datetime import datetime
 from itertools import chain, product
 from typing import Final
 
-import msgspec
-
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.errors import InputFileError
@@ -34,25 +32,32 @@ from carbonlens.importers.contract import (
 )
 from carbonlens.importers.device_samples import DeviceSamples
 from carbonlens.importers.nvidia_smi_columns import (
-    BARE_WATTS,
-    IDS,
     NAMES,
     POWER,
     STAMP,
+    WATTS,
     Column,
     columns_of,
     is_bare,
     is_mine,
 )
-from carbonlens.importers.nvidia_smi_rows import Places, bursts_of
+from carbonlens.importers.nvidia_smi_looks import (
+    Row,
+    counted_columns,
+    id_places,
+    is_header,
+    is_told,
+    not_told_apart,
+)
+from carbonlens.importers.nvidia_smi_rows import Places, are_several, bursts_of
 from carbonlens.importers.once import Once
 from carbonlens.importers.records import finding
+from carbonlens.importers.rewritten import Headed
 from carbonlens.importers.sources import Source, delimiter_of
 from carbonlens.importers.tables import exact, split, with_unit
 from carbonlens.importers.times import Clock
 from carbonlens.importers.unit_checks import LEAST_DEVICE_W
 
-_WATTS: Final = {"": 1.0, "w": 1.0, "mw": 1e-3, "kw": 1e3}
 _LOOK_AHEAD: Final = 4096
 """Rows that tell which columns hold something, before the first sample is handed on."""
 
@@ -71,12 +76,15 @@ class NvidiaSmiImporter:
         grade="C: power, integrated",
         traps=(
             "times are local and bear no zone: --tz",
-            "power.draw.instant counts where a GPU tells it, else power.draw, else power.draw.average; "
-            "the others stand beside",
+            "power.draw.instant counts where a GPU tells it as a rule, else power.draw, else "
+            "power.draw.average; the others stand beside",
+            "a row whose id (uuid, bus id, index) failed is left out where the others tell theirs",
             "no power column: refused, for no energy can be computed",
             "[N/A], [Not Supported] and the like are failed readings, never 0",
             "a last cell that was cut off (22.8 for 22.89 W) is known by its missing unit, and left out",
-            "rows of several GPUs that no column tells apart are told apart by their place in each burst",
+            "rows of several GPUs that no column tells apart are told apart by their place in each burst; "
+            "refused where bursts are not of one size",
+            "a second header of other columns, units or order (two logs joined): refused, with its line",
         ),
         tested_on=("three real logs (RTX 4090, laptop GPU) and one without power; samples typed here",),
     )
@@ -89,20 +97,17 @@ class NvidiaSmiImporter:
         """Yield the samples of each GPU.
 
         Raises:
-            InputFileError: If there is no power column, or no power in it.
+            InputFileError: If there is no power column, no power in it, or another header follows, or
+                if GPUs cannot be told apart.
         """
+        if is_bare(group.main.first_lines[0]):
+            from carbonlens.importers import nvidia_smi_bare
+
+            group = nvidia_smi_bare.with_header(group.main, options)
         yield from _Log(group.main, options).items()
 
 
 IMPORTER: Final = NvidiaSmiImporter()
-
-
-class Row(msgspec.Struct, frozen=True):
-    """A row: its line, time and cells."""
-
-    line: int
-    t_us: float | None
-    cells: list[str]
 
 
 def _first(rows: Iterator[Row | Chunk | Finding]) -> tuple[list[Row | Chunk | Finding], list[Row]]:
@@ -126,7 +131,6 @@ class _Log:
         self._source = source
         self._clock = Clock(options.tz, source)
         self._once = Once(source)
-        self._delimiter = ","
         self._rows = self._rejected = 0
         self._said: list[Item] = []
         self._why = ""
@@ -134,15 +138,8 @@ class _Log:
         self._shown: dict[str, str] = {}
         self._counts: dict[str, str] = {}
         first = source.first_lines[0]
-        self._has_header = not is_bare(first)
-        if self._has_header:
-            self._delimiter = delimiter_of(first)
-            self._columns = columns_of(first)
-        else:
-            cells = split(first, ",")
-            power = next(i for i, c in enumerate(cells) if BARE_WATTS.match(c))
-            named = {0: "timestamp", power: "power.draw"}
-            self._columns = [Column(i, named.get(i, f"column {i}"), "") for i in range(len(cells))]
+        self._delimiter = delimiter_of(first)
+        self._columns = columns_of(first)
         self._power = [c for name in POWER for c in self._columns if c.name == name]
         self._time = next((c.place for c in self._columns if c.name == "timestamp"), None)
         self._bears_units = False
@@ -159,18 +156,18 @@ class _Log:
         rows: Iterator[Row | Chunk | Finding] = self._parsed(self._source.lines())
         met, ahead = _first(rows)
         self._bears_units = any(with_unit(r.cells[c.place])[1] for r in ahead for c in self._power)
-        id_places = self._id_places(ahead)
-        self._counts = self._counted_columns(ahead, id_places)
+        ids = id_places(self._columns, ahead)
+        self._counts = counted_columns(self._power, ahead, ids)
         names = {c.name: c.place for c in self._columns}
         hardware = dict.fromkeys(r.cells[names[n]] for n in NAMES if n in names for r in ahead)
         if hardware:
             yield Named(hardware=", ".join(hardware))
-        places = self._places(ahead, id_places)
+        places = self._places(ahead, ids)
         samples = DeviceSamples(has_times=self._time is not None)
         if len(ahead) == _LOOK_AHEAD and self._may_be_plain(places):
-            rows = self._by_blocks(self._line, id_places, samples)
+            rows = self._by_blocks(self._line, ids, samples)
         yield from self._said
-        yield from self._taken(chain(met, rows), id_places, places, samples)
+        yield from self._taken(chain(met, rows), ids, places, samples)
         if not samples.is_known:
             raise self._nothing()
         yield from samples.hand_on()
@@ -204,7 +201,7 @@ class _Log:
         """Whether blocks of further rows may be read by columns."""
         units = {c.unit.lower() for c in self._power}
         is_csv = self._delimiter == "," and self._time == 0 and len(self._columns) > 1
-        return is_csv and places is None and units <= {"", "w"} and type(self._source) is Source
+        return is_csv and places is None and units <= {"", "w"} and type(self._source) in {Source, Headed}
 
     def _by_blocks(
         self, last: int, ids: list[int], samples: DeviceSamples
@@ -232,23 +229,22 @@ class _Log:
                 yield Chunk(channel=channel, t_us=found.t_us[rows], values=values, line=line)
 
     def _parsed(self, lines: Iterable[tuple[int, str]]) -> Iterator[Row | Finding]:
-        header = [c.name for c in self._columns]
-        is_first = self._has_header and not self._rows
+        width = len(self._columns)
+        is_first = not self._rows
         for line, text in lines:
             self._line = line
             if not text.strip():
                 continue
-            may_be_header = self._has_header and header[0] in text.lower()
-            if is_first or (may_be_header and [c.name for c in columns_of(text)] == header):
+            if is_first or is_header(text, self._columns, self._source, line):
                 is_first = False
                 continue
             self._rows += 1
             cells = split(text, self._delimiter)
-            while len(cells) > len(header) and not cells[-1]:
+            while len(cells) > width and not cells[-1]:
                 cells.pop()
             try:
-                if len(cells) != len(header):
-                    size = "more" if len(cells) > len(header) else "fewer"
+                if len(cells) != width:
+                    size = "more" if len(cells) > width else "fewer"
                     raise ValueError(f"has not as many cells as there are columns, but {size}")
                 yield Row(line, self._t_us(cells, line), cells)
             except ValueError as error:
@@ -277,6 +273,7 @@ class _Log:
         return None
 
     def _channel(self, device: str, shown: str, column: Column) -> Channel:
+        # Of a GPU that joined later the first one's counts.
         is_counted = column.name == self._counts.get(device, next(iter(self._counts.values()), ""))
         if self._shown.setdefault(shown, device) != device:
             # A log of two machines, or of a board that was changed: two GPUs of one index.
@@ -305,7 +302,7 @@ class _Log:
         text, unit = with_unit(cell)
         if self._bears_units and not unit:
             raise ValueError(f"has {column.name} {cell!r} without its unit: it was cut off")
-        size = _WATTS.get((unit or column.unit).lower())
+        size = WATTS.get((unit or column.unit).lower())
         value = exact(text, delimiter=self._delimiter)
         if size is None or value is None:
             raise ValueError(f"has {column.name} {cell!r}, which is no power")
@@ -316,25 +313,16 @@ class _Log:
             self._once.say("CL268", "warning", text, row.line, "let the tool write the file anew")
         return float(value) * size
 
-    def _id_places(self, rows: list[Row]) -> list[int]:
-        """Return the columns that tell GPUs apart: those that hold something in each row."""
-        found = []
-        for names in IDS:
-            for column in self._columns:
-                if column.name in names and all(_is_told(r.cells[column.place]) for r in rows):
-                    found.append(column.place)
-        return found
-
     def _device(self, row: Row, ids: list[int], places: Places | None) -> tuple[str, str]:
         """Return a GPU's id, and how it is shown."""
         if not ids:
             place = 0 if places is None or row.t_us is None else places.of(row.t_us)
             return f"GPU {place}", f"GPU {place}"
         device = row.cells[ids[0]]
-        if not _is_told(device):
+        if not is_told(device):
             raise ValueError(f"does not tell its GPU ({device!r})")
         index = next((c.place for c in self._columns if c.name == "index"), None)
-        if index is not None and index in ids and _is_told(row.cells[index]):
+        if index is not None and index in ids and is_told(row.cells[index]):
             return device, f"GPU {row.cells[index]}"
         return device, device if device.upper().startswith("GPU") else f"GPU {device}"
 
@@ -343,9 +331,13 @@ class _Log:
         if ids:
             return None
         times = [r.t_us for r in rows if r.t_us is not None]
-        values = [r.cells[self._power[0].place] for r in rows if r.t_us is not None]
+        # Cells of all columns: two GPUs that draw the same differ in another one.
+        values = [",".join(r.cells) for r in rows if r.t_us is not None]
         found = bursts_of(times, values)
         if found is None:
+            is_fine = any("." in r.cells[self._time] for r in rows) if self._time is not None else False
+            if is_fine and are_several(times, values):
+                raise not_told_apart(self._source.shown)
             return None
         count = counted(found.size, "row")
         gpus = counted(found.size, "GPU")
@@ -353,20 +345,6 @@ class _Log:
         mend = "log index or uuid too"
         self._said.append(finding("CL265", "warning", text, self._source, line=rows[0].line, mend=mend))
         return Places(found)
-
-    def _counted_columns(self, rows: list[Row], ids: list[int]) -> dict[str, str]:
-        """Return which column counts, by GPU: the first that it tells."""
-        best: dict[str, int] = {}
-        for row in rows:
-            device = row.cells[ids[0]] if ids else ""
-            for rank, column in enumerate(self._power):
-                if rank < best.get(device, len(self._power)) and _is_told(row.cells[column.place]):
-                    best[device] = rank
-                    break
-        told = {device: self._power[rank].name for device, rank in best.items()}
-        if ids or "" not in told:
-            return told
-        return {f"GPU {place}": told[""] for place in range(64)}
 
     def _reject(self, line: int, error: ValueError) -> Finding:
         self._rejected += 1
@@ -391,7 +369,3 @@ class _Log:
             where=self._source.shown,
             mend="measure by a sensor that the board has; an external meter, say",
         )
-
-
-def _is_told(cell: str) -> bool:
-    return cell.lower() not in UNKNOWN_WORDS and not cell.startswith("[")

@@ -15,10 +15,11 @@ from typing import Final
 from carbonlens.domain.counting import counted
 from carbonlens.errors import InputFileError
 from carbonlens.importers import nvidia_smi
-from carbonlens.importers.cells import UNKNOWN_WORDS
 from carbonlens.importers.claiming import each
 from carbonlens.importers.contract import USUAL, Facts, Group, Item, Kind, Options
-from carbonlens.importers.rewritten import Rewritten
+from carbonlens.importers.nvidia_smi_columns import BARE_WATTS, STAMP
+from carbonlens.importers.nvidia_smi_looks import is_told
+from carbonlens.importers.rewritten import Headed
 from carbonlens.importers.sources import Source
 from carbonlens.importers.tables import split
 
@@ -67,13 +68,20 @@ class NvidiaSmiBareImporter:
         Raises:
             InputFileError: If nobody tells which column is the power.
         """
-        source = group.main
-        names = _named(source, options.columns) if options.columns else _inferred(source)
-        table = Rewritten(source, ", ".join(names), source.lines)
-        yield from nvidia_smi.IMPORTER.read(Group((table,)), options)
+        yield from nvidia_smi.IMPORTER.read(with_header(group.main, options), options)
 
 
 IMPORTER: Final = NvidiaSmiBareImporter()
+
+
+def with_header(source: Source, options: Options) -> Group:
+    """Return a log with the header that it lacks: as the user names its columns, else as they show.
+
+    Raises:
+        InputFileError: If nobody tells which column is the power.
+    """
+    names = _named(source, options.columns) if options.columns else _inferred(source)
+    return Group((Headed(source, ", ".join(names)),))
 
 
 def _is_mine(source: Source) -> bool:
@@ -143,10 +151,15 @@ def _inferred(source: Source) -> list[str]:
 
 
 def _kind_of(cells: Sequence[str]) -> str | None:
-    told = [c for c in cells if c.lower() not in UNKNOWN_WORDS]
+    told = [c for c in cells if is_told(c)]
     if not told:
         return None
-    for name, pattern in (("timestamp", _STAMP), ("uuid", _UUID), ("pci.bus_id", _BUS)):
-        if all(map(pattern.match, told)):
+    for name, pattern in (("timestamp", STAMP), ("uuid", _UUID), ("pci.bus_id", _BUS)):
+        if _are_mostly(pattern, told):
             return name
-    return "power.draw" if sum(bool(_WATTS.match(c)) for c in told) > len(told) / 2 else None
+    return "power.draw" if _are_mostly(BARE_WATTS, told) else None
+
+
+def _are_mostly(pattern: re.Pattern[str], cells: Sequence[str]) -> bool:
+    """Whether cells are of a kind: a line of another one among them changes nothing of their column."""
+    return sum(bool(pattern.match(cell)) for cell in cells) > len(cells) / 2

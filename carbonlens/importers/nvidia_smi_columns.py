@@ -19,6 +19,9 @@ POWER: Final = (
 )
 """Columns of power; the first that a GPU tells counts, the others stand beside it."""
 
+WATTS: Final = {"": 1.0, "w": 1.0, "mw": 1e-3, "kw": 1e3}
+"""Watts in one of each unit that a header or a cell may state."""
+
 IDS: Final = (
     ("uuid", "gpu_uuid"),
     ("pci.bus_id", "gpu_bus_id"),

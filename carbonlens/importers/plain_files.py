@@ -11,6 +11,7 @@ from typing import Final
 
 from carbonlens.errors import InputFileError
 from carbonlens.importers.sources import Source
+from carbonlens.importers.unpacking import UNREADABLE
 
 _BLOCK: Final = 1 << 20
 
@@ -34,13 +35,10 @@ def _is_plain(source: Source) -> bool:
 
 
 def _copy(source: Source, place: Path) -> Path:
-    import zipfile
-    import zlib
-
     try:
         with source.open() as packed, place.open("wb") as file:
             shutil.copyfileobj(packed, file, _BLOCK)
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
+    except UNREADABLE as error:
         raise InputFileError(
             f"cannot be unpacked ({error})", where=source.shown, mend="unpack it yourself, or copy it again"
         ) from error

@@ -44,3 +44,16 @@ class Rewritten(Source):
         """Yield the header, and each line with the number it has in the file."""
         yield 0, self._header
         yield from self._rewrite()
+
+
+class Headed(Rewritten):
+    """A source that lacks its header and nothing else: its lines, and blocks of them, are the file's.
+
+    Args:
+        source: The source.
+        header: A line that stands before the others, as line 0.
+    """
+
+    def __init__(self, source: Source, header: str) -> None:
+        """Point at the source; nothing is read."""
+        super().__init__(source, header, source.lines)

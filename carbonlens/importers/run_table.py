@@ -8,20 +8,17 @@ Required columns are ``run_id, study, energy_j, units`` and one of ``step`` or
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Final, Literal, cast, get_args
 
-from carbonlens.domain.direction import known_direction
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.grades import default_relative_sigma
-from carbonlens.domain.latency import Latency
-from carbonlens.domain.money import Money
-from carbonlens.domain.run import Origin, Quality, Reading, Run
-from carbonlens.domain.units import US_PER_S, Boundary, Grade, Role
+from carbonlens.domain.run import Origin, Run
+from carbonlens.domain.units import US_PER_S, Role
 from carbonlens.errors import InputFileError
 from carbonlens.importers.cells import (
+    Decimals,
     Row,
     RowError,
     delimiter_of,
@@ -29,16 +26,16 @@ from carbonlens.importers.cells import (
     number_of,
     start_us_of,
     text_of,
-    with_decimal_point,
     word_of,
 )
 from carbonlens.importers.claiming import each
 from carbonlens.importers.contract import SPECIFIC, Facts, Group, Item, Kind, Options, RunRecord, Tally
+from carbonlens.importers.run_table_figures import cost_of, latency_of, quality_of, reading_of
 from carbonlens.importers.sources import Source, first_names
+from carbonlens.importers.tables import is_other_header, other_header
 
 _REQUIRED: Final = ("run_id", "study", "energy_j", "units")
 _ALIASES: Final = {"factors": "on"}
-_MICRO: Final = Decimal("0.000001")
 _OVERFLOW: Final = "\0more cells"
 _COLUMNS: Final = (
     *_REQUIRED,
@@ -94,12 +91,14 @@ class RunTableImporter:
             InputFileError: If the file cannot be read, or its header has changed.
         """
         source = group.main
-        text = source.text()
+        text = source.text().replace("\r\n", "\n").replace("\r", "\n")
         table = _Source(source.name, source.sha256)
         try:
             table.take_header(_header(text), source.shown)
-            for line, row in _rows(text):
+            table.decimals = _decimals(text, source.shown)
+            for line, row in _rows(text, source.shown):
                 table.take(line, row)
+                yield from table.told()
         except csv.Error as error:
             raise InputFileError(
                 f"is no CSV table ({error})", where=source.shown, mend="check quotes and line ends"
@@ -122,6 +121,7 @@ class _Source:
     def __init__(self, name: str, sha256: str) -> None:
         self.name = name
         self.sha256 = sha256
+        self.decimals: Decimals | None = None
         self.rows = 0
         self.rejected = 0
         self.repeated = 0
@@ -160,12 +160,18 @@ class _Source:
             self._reject(line, "has more cells than the header has columns")
             return
         try:
-            run = self._run(line, row)
+            run = self._run(line, self._with_points(row))
         except RowError as error:
             self._reject(line, str(error))
             return
         self._note_gaps(run, line)
         self._keep(line, run)
+
+    def _with_points(self, row: Row) -> Row:
+        decimals = self.decimals
+        if decimals is None:
+            return row
+        return {k: decimals.plain(k, v) if k in _NUMBERS else v for k, v in row.items()}
 
     def _keep(self, line: int, run: Run) -> None:
         earlier = self._lines.get(run.run_id)
@@ -211,18 +217,18 @@ class _Source:
             start_us=start_us,
             end_us=end_us,
             duration_s=duration_s,
-            energy=(_reading(row),),
+            energy=(reading_of(row),),
             units=units,
             unit=text_of(row, "unit"),
-            latency=_latency(row),
-            quality=_quality(row),
+            latency=latency_of(row),
+            quality=quality_of(row),
             model_bytes=integer_of(row, "model_bytes"),
             workload=text_of(row, "workload"),
             hardware=text_of(row, "hardware"),
             zone=text_of(row, "zone"),
             site=text_of(row, "site"),
             host_id=text_of(row, "host"),
-            cost=_cost(row),
+            cost=cost_of(row),
             origin=Origin(
                 instrument=f"{RunTableImporter.name}/{RunTableImporter.version}",
                 source_file=self.name,
@@ -242,6 +248,11 @@ class _Source:
         ):
             if missing:
                 self._unstated.setdefault(what, line)
+
+    def told(self) -> list[Finding]:
+        """Return the Findings since the last call: of many rows they are not kept here."""
+        found, self.findings = self.findings, []
+        return found
 
     def items(self) -> Iterator[Item]:
         """Yield everything read, with one Finding per column that is not stated."""
@@ -305,11 +316,20 @@ def _names(cells: list[str]) -> list[str]:
     return [_ALIASES.get(c, c) for c in plain]
 
 
-def _table(text: str) -> tuple[int, str, list[str]]:
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a table with their ends, one at a time: a list of them may take far more room."""
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at) + 1 or len(text)
+        yield text[at:end]
+        at = end
+
+
+def _table(text: str) -> tuple[int, str, Iterator[str]]:
     """Return lines before the header, the delimiter, and the lines from the header on."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
-    return first, delimiter_of(lines[first]), lines[first:]
+    lines = _lines(text)
+    before, header = next(((i, line) for i, line in enumerate(lines) if line.strip()), (0, ""))
+    return before, delimiter_of(header), chain((header,), lines)
 
 
 def _header(text: str) -> list[str]:
@@ -317,21 +337,36 @@ def _header(text: str) -> list[str]:
     return _names(next(csv.reader(lines, delimiter=delimiter, strict=True), []))
 
 
-def _rows(text: str) -> Iterator[tuple[int, Row]]:
-    """Yield each data row with its line number; blank lines and repeated headers are skipped."""
+def _rows(text: str, where: str) -> Iterator[tuple[int, Row]]:
+    """Yield each data row with its line number; blank lines and repeated headers are skipped.
+
+    Raises:
+        InputFileError: If another header follows.
+    """
     first, delimiter, lines = _table(text)
-    reader = csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter, strict=True)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     header = _names(next(reader, []))
     for cells in reader:
         if not any(c.strip() for c in cells) or _names(cells) == header:
             continue
+        if is_other_header(cells, header, _ALIASES):
+            raise other_header(where, first + reader.line_num)
         row: dict[str, str] = dict.fromkeys(header, "")
         row.update(zip(header, cells, strict=False))
         if len(cells) > len(header):
             row[_OVERFLOW] = ""
-        elif delimiter != ",":
-            row = {k: with_decimal_point(v) if k in _NUMBERS else v for k, v in row.items()}
         yield first + reader.line_num, row
+
+
+def _decimals(text: str, where: str) -> Decimals | None:
+    """Return how the numbers of a table mark decimals; ``None`` where commas part its cells."""
+    if _table(text)[1] == ",":
+        return None
+    found = Decimals()
+    for _, row in _rows(text, where):
+        for name in _NUMBERS & row.keys():
+            found.see(row[name])
+    return found
 
 
 def _on(row: Row) -> tuple[str, ...] | None:
@@ -339,71 +374,3 @@ def _on(row: Row) -> tuple[str, ...] | None:
         return None
     names = [n.strip() for n in row["on"].split("+")]
     return tuple(n for n in names if n)
-
-
-def _reading(row: Row) -> Reading:
-    energy = number_of(row, "energy_j", minimum=Decimal(0))
-    if energy and abs(energy.quantize(_MICRO) - energy) > energy / 1000:
-        raise RowError(f"has energy_j {energy}, finer than a microjoule: let a run do more units")
-    low = number_of(row, "energy_low_j", minimum=Decimal(0))
-    high = number_of(row, "energy_high_j", minimum=Decimal(0))
-    if energy is not None and ((low is not None and low > energy) or (high is not None and high < energy)):
-        raise RowError("has an energy outside its own interval")
-    grade = cast("Grade | None", word_of(row, "energy_grade", get_args(Grade)))
-    return Reading(
-        component="total",
-        energy_j=None if energy is None else energy.quantize(_MICRO),
-        boundary=cast("Boundary | None", word_of(row, "boundary", get_args(Boundary))),
-        grade=grade,
-        method="as stated in the table",
-        state="unknown" if energy is None else "known",
-        u_by_source_j={} if low is not None or high is not None else _default_width(row, grade, energy),
-        low_j=None if low is None else float(low),
-        high_j=None if high is None else float(high),
-    )
-
-
-def _default_width(row: Row, grade: Grade | None, energy: Decimal | None) -> dict[str, float]:
-    """Return the grade's usual error as one source of the meter or model used.
-
-    Rows of one host or kind of hardware share it: it is the same meter, so it
-    cancels when they are compared.
-    """
-    sigma = default_relative_sigma(grade)
-    if sigma is None or energy is None:
-        return {}
-    place = text_of(row, "host") or text_of(row, "hardware") or row["study"].strip()
-    return {f"grade_{grade}:{place}": sigma * float(energy)}
-
-
-def _latency(row: Row) -> Latency | None:
-    p50, p99 = number_of(row, "latency_p50_ms"), number_of(row, "latency_p99_ms")
-    if p50 is None and p99 is None:
-        return None
-    return Latency(p50_ms=None if p50 is None else float(p50), p99_ms=None if p99 is None else float(p99))
-
-
-def _quality(row: Row) -> tuple[Quality, ...]:
-    value, count = number_of(row, "quality"), integer_of(row, "quality_n")
-    name = text_of(row, "quality_name")
-    if value is None and name is None:
-        return ()
-    name = name or "quality"
-    stated = word_of(row, "quality_direction", ("higher", "lower"))
-    return (
-        Quality(
-            name=name,
-            value=None if value is None else float(value),
-            n=count,
-            higher_is_better=known_direction(name) if stated is None else stated == "higher",
-        ),
-    )
-
-
-def _cost(row: Row) -> Money | None:
-    amount, currency = number_of(row, "cost", minimum=Decimal(0)), text_of(row, "currency")
-    if amount is None:
-        return None
-    if currency is None:
-        raise RowError("has a cost without a currency")
-    return Money(amount, currency.upper())

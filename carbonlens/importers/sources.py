@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -18,28 +16,34 @@ from pathlib import Path
 from typing import IO, Final
 
 from carbonlens.domain.counting import counted
+from carbonlens.domain.file_names import printable
 from carbonlens.domain.finding import Finding, Severity
 from carbonlens.errors import InputFileError
+from carbonlens.importers.encodings import UTF_8_MARK, encoding_of
 from carbonlens.importers.gunzip import GZIP, Gunzip
 from carbonlens.importers.source_hashes import Bounded, Hashes, hashes_of, prefix_sha256
+from carbonlens.importers.unpacking import (
+    UNREADABLE,
+    ZIP,
+    archive_fault,
+    fault_of,
+    member_of,
+    members_of,
+    reason_of,
+)
 
 START_BYTES: Final = 4096
 """What is kept of every source, to be claimed by."""
 
 HEAD_BYTES: Final = 65536
 LONGEST_LINE: Final = 16 * 1024**2
-_BLOCK: Final = 1 << 22
-_ZIP: Final = b"PK\x03\x04"
-_LFS: Final = b"version https://git-lfs.github.com/spec/"
-_ANNEX: Final = (b"/annex/objects/", b".git/annex/objects/", b"../.git/annex/")
-_TAR_AT, _TAR = 257, b"ustar"
-_UTF_8_MARK: Final = b"\xef\xbb\xbf"
-_CONTROLS: Final = (*range(1, 9), *range(14, 27))
-_MOST_CONTROLS: Final = 0.02
-"""Share of control characters from which what is no UTF-8 is no text of another encoding either."""
+LONGEST_TEXT: Final = 128 * 1024**2
+"""Bytes, unpacked, up to which a content is read whole: twice that is held while it is decoded."""
 
-_UNREADABLE: Final = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
-"""What unpacking raises; ``RuntimeError`` is an encrypted member, ``NotImplementedError`` its method."""
+_BLOCK: Final = 1 << 22
+_CUT: Final = "the compressed file is cut off: what is after the cut is missing"
+_TAIL: Final = "something follows the compressed content that is not compressed itself, and is not read"
+_MEND_TAIL: Final = "unpack the file, and add to that what was appended"
 
 
 class Source:
@@ -57,18 +61,18 @@ class Source:
         self.repairs: list[Finding] = []
         """What reading had to repair; complete when it was read to its end."""
         self._most_bytes: int | None = None
-        self.is_cut_off = False
-        """Whether a compressed content was found to end too early."""
+        self.is_cut_off = self.has_tail = False
+        """Whether a compressed content was found to end too early; or to be followed by what is none."""
 
     @property
     def shown(self) -> str:
-        """The name for messages: the path as given, and the member."""
-        return str(self.path) if self.member is None else f"{self.path}::{self.member}"
+        """The name for messages: the path as given, and the member; of any bytes, as text."""
+        return self._with_member(printable(self.path))
 
     @property
     def name(self) -> str:
-        """The name a record keeps: no folders."""
-        return self.path.name if self.member is None else f"{self.path.name}::{self.member}"
+        """The name a record keeps: no folders; of any bytes, as text."""
+        return self._with_member(printable(self.path.name))
 
     @cached_property
     def start(self) -> bytes:
@@ -82,7 +86,7 @@ class Source:
     @cached_property
     def encoding(self) -> str | None:
         """Encoding of its text; ``None`` for content that is no text."""
-        return _encoding_of(self.start)
+        return encoding_of(self.start)
 
     @cached_property
     def first_lines(self) -> tuple[str, ...]:
@@ -99,18 +103,11 @@ class Source:
         try:
             with self.open() as stream:
                 start = stream.read(START_BYTES)
-        except _UNREADABLE as error:
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            return f"cannot be read ({reason})", "check the path, or unpack it yourself"
-        if start.startswith(_LFS):
-            return "is a Git LFS pointer, not the file itself", "git lfs pull, then import again"
-        if start.startswith(_ANNEX):
-            return "is a git-annex pointer, not the file itself", "git annex get, then import again"
-        if len(start) < START_BYTES and not start.strip(b"\0 \t\r\n" + _UTF_8_MARK):
-            return "is empty", "check how it was written: nothing is in it"
-        if start[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
-            return "is a tar archive", "unpack it, and import the folder"
-        return None
+        except UNREADABLE as error:
+            return f"cannot be read ({reason_of(error)})", "check the path, or unpack it yourself"
+        if start.startswith(ZIP):
+            return self._archive_fault()
+        return fault_of(start, is_all=len(start) < START_BYTES)
 
     @cached_property
     def hashes(self) -> Hashes:
@@ -122,7 +119,7 @@ class Source:
         try:
             with self.open() as stream:
                 found = hashes_of(stream)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise _unreadable(self, error) from error
         self._most_bytes = found.size_bytes
         return found
@@ -148,7 +145,7 @@ class Source:
         try:
             with self.open() as stream:
                 return prefix_sha256(stream, sizes)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise _unreadable(self, error) from error
 
     @contextmanager
@@ -156,27 +153,29 @@ class Source:
         """Open the content, unpacked.
 
         Raises:
-            OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError: If it cannot be opened.
+            Exception: One of ``UNREADABLE``, if it cannot be opened.
         """
         with self.path.open("rb") as file:
             if self.member is None:
                 yield self._hashed(self._plain(file))
                 return
-            with zipfile.ZipFile(file) as archive, archive.open(self.member) as inner:
+            with member_of(file, self.member) as inner:
                 yield self._hashed(self._plain(inner))
 
     def text(self) -> str:
         """Return the whole text, for formats that people type: small ones.
 
         Raises:
-            InputFileError: If it cannot be read, or is no UTF-8 or UTF-16.
+            InputFileError: If it cannot be read, is no UTF-8 or UTF-16, or of more than ``LONGEST_TEXT``.
         """
         try:
             with self.open() as stream:
-                content = stream.read()
+                content = stream.read(LONGEST_TEXT + 1)
+            if len(content) > LONGEST_TEXT:
+                raise _too_much(self)
             encoding = self._text_encoding() if content.strip(b"\0 \t\r\n") else "utf-8-sig"
             text = content.decode(encoding).lstrip("\ufeff")
-        except (UnicodeDecodeError, *_UNREADABLE) as error:
+        except UNREADABLE as error:
             raise _unreadable(self, error) from error
         self._say_padded(text.count("\0"))
         return text.replace("\0", "")
@@ -187,15 +186,21 @@ class Source:
         Raises:
             InputFileError: If the source cannot be read, is cut off, or is no UTF-8 or UTF-16.
         """
-        padded = 0
+        padded = number = 0
         try:
             with self.open() as raw:
-                for line in io.TextIOWrapper(raw, encoding=self._text_encoding(), newline=""):
+                stream = io.TextIOWrapper(raw, encoding=self._text_encoding(), newline="")
+                while line := stream.readline(LONGEST_LINE):
+                    number += 1
+                    if len(line) == LONGEST_LINE:
+                        raise _too_long(self, number)
                     padded += line.count("\0")
                     yield line.replace("\0", "")
-        except (UnicodeError, *_UNREADABLE) as error:
+        except UNREADABLE as error:
             raise _unreadable(self, error) from error
         self._say_padded(padded)
+        if self.has_tail:
+            raise InputFileError(_TAIL, where=self.shown, mend=_MEND_TAIL)
         if self.is_cut_off:
             raise InputFileError(
                 "is cut off", where=self.shown, mend="copy the file again: a part is no whole"
@@ -265,7 +270,7 @@ class Source:
         try:
             with self.open() as stream:
                 return stream.read(count)
-        except _UNREADABLE:
+        except UNREADABLE:
             return b""
 
     def _lines_of(self, content: bytes) -> tuple[str, ...]:
@@ -285,7 +290,7 @@ class Source:
                     if len(line) == LONGEST_LINE:
                         raise _too_long(self, number)
                     yield line.lstrip("\ufeff").rstrip("\n") if number == 1 else line.rstrip("\n")
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise _unreadable(self, error) from error
 
     def _decoded_blocks(self, size: int) -> Iterator[bytes]:
@@ -296,11 +301,11 @@ class Source:
         is_first, ended_in_cr = True, False
         try:
             with self.open() as raw:
-                while block := raw.read(max(size, len(_UTF_8_MARK)) if is_first else size):
+                while block := raw.read(max(size, len(UTF_8_MARK)) if is_first else size):
                     if not plain:
                         block = decoder.decode(block).encode()
                     if is_first:
-                        block, is_first = block.removeprefix(_UTF_8_MARK), False
+                        block, is_first = block.removeprefix(UTF_8_MARK), False
                     if b"\0" in block:
                         padded += block.count(b"\0")
                         block = block.replace(b"\0", b"")
@@ -310,7 +315,7 @@ class Source:
                     if b"\r" in block:
                         block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
                     yield block
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise _unreadable(self, error) from error
         self._say_padded(padded)
 
@@ -323,13 +328,34 @@ class Source:
         if count:
             told = counted(count, "zero byte was", "zero bytes were")
             text = f"{told} taken out: a crash or a full disk leaves them"
-            self.note("CL240", "warning", text, mend="compare the last lines with what should be there")
+            self._note_once(text, "compare the last lines with what should be there")
 
     def _say_cut_off(self) -> None:
         self.is_cut_off = True
-        text = "the compressed file is cut off: what is after the cut is missing"
+        self._note_once(
+            "the compressed file is cut off: what is after the cut is missing", "copy the file again"
+        )
+
+    def _say_tail(self) -> None:
+        self.has_tail = True
+        self._note_once(_TAIL, _MEND_TAIL)
+
+    def _note_once(self, text: str, mend: str) -> None:
         if not any(f.message == text for f in self.repairs):
-            self.note("CL240", "warning", text, mend="copy the file again")
+            self.note("CL240", "warning", text, mend=mend)
+
+    def _with_member(self, name: str) -> str:
+        return name if self.member is None else f"{name}::{printable(self.member)}"
+
+    def _archive_fault(self) -> tuple[str, str] | None:
+        """Return why an archive gave no sources; ``None`` where it does."""
+        if self.member is not None:
+            return "is a ZIP archive within another", "unpack it yourself, and import the folder"
+        try:
+            names = members_of(self.path)
+        except UNREADABLE as error:
+            return archive_fault(error)
+        return None if names else ("is a ZIP archive that holds no files", "check how it was made")
 
     def _hashed(self, stream: IO[bytes]) -> IO[bytes]:
         """Return the content as far as it was hashed: a log may grow meanwhile."""
@@ -342,20 +368,19 @@ class Source:
         buffered = io.BufferedReader(stream, _BLOCK)  # type: ignore[type-var]  # an archive's member is readable
         if buffered.peek(2)[:2] != GZIP:
             return buffered
-        return io.BufferedReader(Gunzip(buffered, self._say_cut_off), _BLOCK)
+        return io.BufferedReader(Gunzip(buffered, self._say_cut_off, self._say_tail), _BLOCK)
 
 
 def sources_of(path: Path) -> list[Source]:
     """Return the sources a file holds: itself, or the members of a ZIP archive."""
     whole = Source(path)
-    if not whole.start.startswith(_ZIP):
+    if not whole.start.startswith(ZIP):
         return [whole]
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = [i.filename for i in archive.infolist() if not i.is_dir() and not _is_hidden(i.filename)]
-    except _UNREADABLE:
+        names = members_of(path)
+    except UNREADABLE:
         return [whole]
-    return [Source(path, name) for name in sorted(names)] or [whole]
+    return [Source(path, name) for name in names] or [whole]
 
 
 def first_names(source: Source) -> tuple[str, ...]:
@@ -371,37 +396,17 @@ def delimiter_of(line: str) -> str:
     return max(",;\t|", key=line.count)
 
 
-def _is_hidden(member: str) -> bool:
-    return any(part.startswith((".", "__MACOSX")) and part.strip(".") for part in member.split("/"))
-
-
-def _encoding_of(start: bytes) -> str | None:
-    """Return how text is encoded, by its mark or by where its zero bytes stand."""
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    if start.startswith(_UTF_8_MARK):
-        return "utf-8-sig"
-    even, odd = start[:1024:2], start[1:1024:2]
-    if len(odd) > 3:
-        if odd.count(0) > 0.9 * len(odd) and even.count(0) < 0.1 * len(even):
-            return "utf-16-le"
-        if even.count(0) > 0.9 * len(even) and odd.count(0) < 0.1 * len(odd):
-            return "utf-16-be"
-    plain = start.replace(b"\0", b"")
-    if not plain:
-        return None
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(plain)  # a letter that the cut parts is no fault
-    except UnicodeDecodeError:
-        if sum(map(plain.count, _CONTROLS)) > _MOST_CONTROLS * len(plain):
-            return None
-    return "utf-8-sig"
-
-
 def _unreadable(source: Source, error: BaseException) -> InputFileError:
-    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return InputFileError(
-        f"cannot be read ({reason})", where=source.shown, mend="check the file, or copy it again"
+        f"cannot be read ({reason_of(error)})", where=source.shown, mend="check the file, or copy it again"
+    )
+
+
+def _too_much(source: Source) -> InputFileError:
+    return InputFileError(
+        f"holds more than {LONGEST_TEXT // 1024**2} MiB of text, and its format can only be read whole",
+        where=source.shown,
+        mend="check what it holds, or give it in parts",
     )
 
 

@@ -21,6 +21,7 @@ _THOUSANDS: Final = re.compile(r"^[+-]?\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.
 _PLAIN: Final = re.compile(r"[0-9]{1,30}(?:\.[0-9]+)?")
 """A number of which nothing is in doubt, as nearly all cells hold: of no more than ``MOST_DIGITS``."""
 
+_NUMBER: Final = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?")
 _EITHER: Final = re.compile(r"^[+-]?\d{1,3},\d{3}$")
 _UNIT: Final = re.compile(r"^([+-]?[\d.,]+(?:[eE][+-]?\d+)?)(?![\d.,]|[eE][+-]?\d)\s*([^\d\s].*)$")
 
@@ -55,7 +56,7 @@ class Table:
         A row may have fewer or more cells than the header has columns.
 
         Raises:
-            InputFileError: If the source cannot be read, or a column stands twice.
+            InputFileError: If the source cannot be read, a column stands twice, or another header follows.
         """
         for line, text in self.source.lines():
             cells = self.cells_of(line, text)
@@ -66,7 +67,7 @@ class Table:
         """Return the stripped cells of a line; ``None`` of a blank one, and of the header, which is kept.
 
         Raises:
-            InputFileError: If a column stands twice.
+            InputFileError: If a column stands twice, or the line is another header.
         """
         if not text.strip() or (self._comment and text.startswith(self._comment)):
             return None
@@ -77,6 +78,8 @@ class Table:
         if self._is_header(cells):
             self.repeated_headers += 1
             return None
+        if is_other_header(cells, self.header, self._aliases):
+            raise other_header(self.source.shown, line)
         return cells if any(cells) else None
 
     def dicts(self) -> Iterator[tuple[int, dict[str, str] | list[str]]]:
@@ -114,6 +117,47 @@ class Table:
             return False
         plain = [self._aliases.get(c.strip('"').lower(), c.strip('"').lower()) for c in cells]
         return plain[: len(self.header)] == self.header
+
+
+def is_other_header(
+    cells: Sequence[str], header: Sequence[str], aliases: Mapping[str, str] | None = None
+) -> bool:
+    """Tell whether a line that is not the header again names columns: half of its cells, and none a number.
+
+    One that was cut off, where its log ended, is none: no row stands below it.
+
+    Args:
+        cells: Of the line.
+        header: Names of the columns, lower case.
+        aliases: Other spellings of them.
+    """
+    if any(map(_NUMBER.fullmatch, cells)):
+        return False
+    plain = [cell.strip('"').strip().lower() for cell in cells]
+    plain = [aliases.get(name, name) for name in plain] if aliases else plain
+    told = [name for name in plain if name]
+    if not 0 < len(told) <= 2 * sum(name in header for name in told):
+        return False
+    *whole, last = plain
+    is_begin = len(plain) <= len(header) and whole == list(header[: len(whole)])
+    return not (is_begin and header[len(whole)].startswith(last))
+
+
+def other_header(shown: str, line: int) -> InputFileError:
+    """Return the error of a line that names other columns than the header, or in another order.
+
+    Rows after it would be read by the columns before it: figures of another column, and no word of it.
+
+    Args:
+        shown: The file.
+        line: The line.
+    """
+    return InputFileError(
+        f"has another header on line {line}, of other columns or in another order, so that two tables "
+        "were joined",
+        where=shown,
+        mend="part the file before that line, and import both parts",
+    )
 
 
 def split(text: str, delimiter: str) -> list[str]:

@@ -2,14 +2,13 @@
 
 A channel's samples are integrated in blocks; the last sample of a block is the first of the
 next, so that what it stands for is not cut. Gaps are not bridged: they are uncovered seconds.
-A clock that was set back parts a series in two, which are added up; a part that repeats an
-earlier one, sample for sample, counts once.
+A clock that was set back parts a series in two, which are added up; what repeats an earlier
+part, sample for sample, counts once (``repeats``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -19,10 +18,11 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.grades import default_relative_sigma
 from carbonlens.domain.run import Reading
 from carbonlens.domain.units import US_PER_S, Z_95
-from carbonlens.importers import hours
-from carbonlens.importers.contract import Channel, Chunk, Measured, Options, Window
-from carbonlens.importers.deltas import SET_BACK_PERIODS, Deltas
+from carbonlens.importers import hours, repeats
+from carbonlens.importers.contract import Channel, Chunk, Options, Window
+from carbonlens.importers.deltas import Deltas, NewDeltas, backs_of
 from carbonlens.importers.records import exact_j
+from carbonlens.importers.repeats import SAME_SHARE, Part, Repeats
 from carbonlens.signals.integral import Integral
 from carbonlens.signals.sensor import GAIN_U, GAP_PERIODS, Sensor
 
@@ -35,8 +35,8 @@ BLOCK: Final = 1 << 20
 COUNTER_FELL: Final = "CL123"
 """Code of what ``signals`` says of a counter that was reset, or passed a range that is not known."""
 
-_SAME_SHARE: Final = 0.9
-"""Share of samples with equal time and value from which a part repeats an earlier one."""
+_FEWEST_BUCKETS: Final = 4
+"""Buckets of samples that tell whether a part repeats an earlier one: a shorter one waits for more."""
 
 _FEWEST_ROWS: Final = 5
 """Readings from which a column that is often empty can be told from one that fails."""
@@ -80,6 +80,10 @@ class Series:
         self._is_placed = start_us is not None
         self._deltas = Deltas()
         self._was_reset = False
+        self._repeats = Repeats()
+        self._new_deltas = NewDeltas(self._repeats)
+        self._last_us: float | None = None
+        self._is_put_off = False
 
     def take(self, chunk: Chunk) -> None:
         """Take further samples, in the order of the file.
@@ -129,10 +133,25 @@ class Series:
         return t_us + self._offset_us
 
     def _take_deltas(self, chunk: Chunk, t_us: Array | None, joules: Array) -> None:
-        """Take energies since the sample before: they are added up, each over its own seconds."""
+        """Take energies since the sample before; those with times wait until a block shows repetitions."""
+        if t_us is None:
+            self._add_deltas(None, joules, chunk.seconds)
+            return
+        self._new_deltas.take(t_us, joules, chunk.seconds)
+        if self._new_deltas.waiting >= BLOCK:
+            self._flush_deltas(is_last=False)
+
+    def _flush_deltas(self, *, is_last: bool) -> None:
+        for t_us, joules, seconds in self._new_deltas.parts(is_last=is_last, enough=self._enough):
+            self._add_deltas(t_us, joules, seconds)
+        while self._new_deltas.backs_us:
+            self._say_back(self._new_deltas.backs_us.pop(0) / US_PER_S)
+
+    def _add_deltas(self, t_us: Array | None, joules: Array, seconds: Array | None) -> None:
+        """Add energies up, each over its own seconds."""
         import numpy as np
 
-        self._deltas.take(t_us, joules, chunk.seconds)
+        self._deltas.take(t_us, joules, seconds)
         self.samples = self._deltas.count
         self.first_us, self.last_us = self._deltas.first_us, self._deltas.last_us
         if t_us is not None and len(t_us):
@@ -196,9 +215,11 @@ class Series:
 
     def close(self) -> None:
         """Integrate what is left, and say what was found."""
-        if self._waiting:
+        if self._waiting or self._is_put_off:
             self._flush(is_last=True)
+        self._flush_deltas(is_last=True)
         self._say_all()
+        self._say_repeats()
         if self.samples and self.has_times and self.energy_j is None:
             text = f"{self.channel.name}: {counted(self.samples, 'sample')} with no time between: no energy"
             mend = "log for longer, or let the log say when each sample was taken"
@@ -260,7 +281,7 @@ class Series:
             last = int(good[-1]) if len(good) else len(t_us) - 1
             self._blocks = [(t_us[last:], values[last:])]
             t_us, values = t_us[: last + 1], values[: last + 1]
-        pieces = self._pieces(t_us, values)
+        pieces = self._pieces(t_us, values, is_last=is_last)
         for place, (t, v) in enumerate(pieces):
             self._integrate(t, v, ends=is_last and place == len(pieces) - 1)
 
@@ -273,7 +294,7 @@ class Series:
             return t_us, values
         steps = np.diff(np.flatnonzero(good))
         every = int(np.median(steps))
-        if every < 2 or float((np.abs(steps - every) <= _EVEN_SHARE * every).mean()) < _SAME_SHARE:
+        if every < 2 or float((np.abs(steps - every) <= _EVEN_SHARE * every).mean()) < SAME_SHARE:
             return t_us, values
         text = f"one row of {every} holds a reading: taken as of a slower sensor, not as failed ones"
         self._say(Finding(code="CL290", severity="info", message=text))
@@ -323,35 +344,58 @@ class Series:
         readings = [(t, v if math.isfinite(v) else None) for t, v in pairs]
         return integrate_counter(readings, start_us, end_us, sensor)
 
-    def _pieces(self, t_us: Array, values: Array) -> list[tuple[Array, Array]]:
-        """Part a series where its clock was set back; a part that repeats an earlier one is left out."""
+    def _pieces(self, t_us: Array, values: Array, *, is_last: bool) -> list[Part]:
+        """Part a series where its clock was set back; what repeats an earlier part is left out."""
         import numpy as np
 
-        steps = np.diff(t_us)
-        rising = steps[steps > 0]
-        period_us = float(np.median(rising)) if len(rising) else 0.0
-        backs = np.nonzero(steps < -SET_BACK_PERIODS * period_us)[0] + 1
-        # Many falls are lines out of order, not clocks: those are sorted.
-        if not len(backs) or not period_us or len(backs) > max(len(t_us) // 50, 3):
-            return [(t_us, values)]
+        if not len(t_us):
+            return []
+        back_us, backs = backs_of(t_us)
         pieces = list(zip(np.split(t_us, backs), np.split(values, backs), strict=True))
-        kept = [pieces[0]]
-        for t, v in pieces[1:]:
-            if any(_repeats(t, v, *earlier) for earlier in kept):
-                told = counted(len(t), "sample repeats an earlier one", "samples repeat earlier ones")
-                text = f"{self.channel.name}: {told}; counted once"
-                self.findings.append(Finding(code="CL201", severity="info", message=text, file=self._file))
-                self.samples -= len(t)
-                self._sum_w -= float(v[np.isfinite(v)].sum()) if self.channel.kind != "counter" else 0.0
+        is_carried = self._last_us is not None and not self._is_put_off
+        self._is_put_off = not is_last and len(pieces) > 1 and len(pieces[-1][0]) < self._enough
+        if self._is_put_off:
+            late_us, late = pieces.pop()
+            # Its last sample is the first of what waits already, with failed ones after it.
+            self._blocks.insert(0, (late_us[:-1], late[:-1]))
+        kept: list[Part] = []
+        for place, piece in enumerate(pieces):
+            last_us = self._last_us
+            back = 0.0 if last_us is None or not back_us else last_us - float(piece[0][0])
+            is_back = back > back_us
+            begins = is_carried and place == 0
+            new = self._repeats.take(piece, kept, is_back=is_back, is_carried=begins, is_last=is_last)
+            self._last_us = float(piece[0][-1])
+            if new is None:
                 continue
-            back_s = (float(kept[-1][0][-1]) - float(t[0])) / US_PER_S
-            text = f"{self.channel.name}: the clock goes back by {back_s:g} s; both parts are added up"
-            mend = "let the tool write UTC, and check that no file was joined to itself"
-            self.findings.append(
-                Finding(code="CL243", severity="warning", message=text, file=self._file, mend=mend)
-            )
-            kept.append((t, v))
+            if is_back and new is piece:
+                self._say_back(back / US_PER_S)
+            kept.append(new)
         return kept
+
+    @property
+    def _enough(self) -> int:
+        """Samples after a clock was set back from which it is told whether they repeat others."""
+        return min(_FEWEST_BUCKETS * repeats.BUCKET, BLOCK // 2)
+
+    def _say_back(self, back_s: float) -> None:
+        text = f"{self.channel.name}: the clock goes back by {back_s:g} s; both parts are added up"
+        mend = "let the tool write UTC, and check that no file was joined to itself"
+        self.findings.append(
+            Finding(code="CL243", severity="warning", message=text, file=self._file, mend=mend)
+        )
+
+    def _say_repeats(self) -> None:
+        """Take samples that repeat others out of the figures, and say how many they are."""
+        found = self._repeats
+        if not found.count:
+            return
+        if self.channel.kind != "delta":
+            self.samples -= found.count
+            self._sum_w -= found.sum_w if self.channel.kind != "counter" else 0.0
+        told = counted(found.count, "sample repeats an earlier one", "samples repeat earlier ones")
+        text = f"{self.channel.name}: {told}, over {found.seconds:.6g} s; counted once"
+        self.findings.append(Finding(code="CL201", severity="info", message=text, file=self._file))
 
     def _say(self, said: Finding) -> None:
         """Keep a Finding of a part; of several of one kind the first, with their number."""
@@ -364,24 +408,3 @@ class Series:
             text = f"{self.channel.name}: {said.message}{more}"
             self.findings.append(msgspec.structs.replace(said, message=text, file=self._file))
         self._said.clear()
-
-
-def measured(series: Sequence[Series]) -> Measured:
-    """Return what the counted channels of one host hold."""
-    means = [s.mean_w for s in series]
-    known = [m for m in means if m is not None]
-    return Measured(
-        samples=max((s.samples for s in series), default=0),
-        mean_power_w=math.fsum(known) if known and len(known) == len(means) else None,
-        covered_s=max((s.covered_s for s in series if s.covered_s is not None), default=None),
-        uncovered_s=max((s.uncovered_s for s in series if s.uncovered_s is not None), default=None),
-    )
-
-
-def _repeats(t_us: Array, values: Array, earlier_us: Array, earlier: Array) -> bool:
-    import numpy as np
-
-    places = np.searchsorted(earlier_us, t_us)
-    places = np.minimum(places, len(earlier_us) - 1)
-    same = (earlier_us[places] == t_us) & (earlier[places] == values)
-    return bool(same.mean() >= _SAME_SHARE)

@@ -7,7 +7,7 @@ sense. No figure is changed here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -44,6 +44,7 @@ MOST_RATIO: Final = 2.0
 """Most by which stated and implied power may differ: tools print unweighted means."""
 
 _ENERGY_UNITS: Final = {
+    "MWh": 3.6e9,
     "kWh": 3.6e6,
     "Wh": 3.6e3,
     "mWh": 3.6,
@@ -141,11 +142,17 @@ def of_trace(
         mend = "check the sign: does the log count charging as positive?"
         yield finding("CL248", "error", text, source, mend=mend)
         return
-    plain = mean_w / _POWER_UNITS.get(unit, 1.0)
-    told = _that_fits(plain, _POWER_UNITS, unit, (max(least_w, USUAL_W[0]), min(most_w, USUAL_W[1])))
     size = "more than any has" if mean_w > most_w else "less than any draws"
     text = f"the mean power of {part} is {mean_w:.4g} W, {size}"
-    yield finding("CL248", "error", text + _offer(told, plain, unit, "W"), source, mend=_mend(told))
+    told = None
+    for units in (_POWER_UNITS, _ENERGY_UNITS):  # the latter of a counter
+        stated = _known(unit, units)
+        if stated is not None:
+            usual = max(least_w, USUAL_W[0]), min(most_w, USUAL_W[1])
+            told = _that_fits(mean_w / units[stated], units, stated, usual)
+            text += _offer(told, stated)
+            break
+    yield finding("CL248", "error", text, source, mend=_mend(told))
 
 
 def of_length(
@@ -187,7 +194,7 @@ def _power(
     length = _length_that_fits(energy_j, duration_s, stated)
     size = "more than one machine draws" if watts > stated.most_w else "less than any machine draws"
     text = f"{plain:.6g} {stated.energy_unit} in {duration_s:.6g} s is a mean power of {watts:.4g} W, {size}"
-    offer = _offer(told, plain, stated.energy_unit, None)
+    offer = _offer(told and f"{plain:.6g} {told}", stated.energy_unit)
     if length is not None:
         offer += f"{'; or' if offer else ':'} a duration of {duration_s:.6g} {length} would fit"
     yield finding("CL248", "error", text + offer, source, line=line, mend=_mend(told, length))
@@ -219,18 +226,28 @@ def _intensity(kg: float, kwh: float, source: Source, line: int) -> Iterator[Fin
     yield finding("CL250", "warning", text + offer, source, line=line, mend=mend)
 
 
-def _that_fits(plain: float, units: dict[str, float], stated: str, usual: tuple[float, float]) -> str | None:
+def _known(unit: str, units: Mapping[str, float]) -> str | None:
+    """Return a unit as it is spelt here: of lower-case letters where that can be one only, else ``None``.
+
+    Sources that are read in lower case tell ``mw`` of a milliwatt; ``mj`` may be two.
+    """
+    if unit in units:
+        return unit
+    alike = [name for name in units if name.lower() == unit]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _that_fits(
+    plain: float, units: Mapping[str, float], stated: str, usual: tuple[float, float]
+) -> str | None:
     """Return the unit that brings a figure into the usual range; the nearest to the stated one."""
     fits = [u for u, size in units.items() if u != stated and usual[0] <= plain * size <= usual[1]]
     common = [u for u in fits if u in {"J", "mJ", "uJ", "Wh", "W", "mW"}]
-    return min(common or fits, key=lambda u: abs(math.log(units[u] / units.get(stated, 1.0))), default=None)
+    return min(common or fits, key=lambda u: abs(math.log(units[u] / units[stated])), default=None)
 
 
-def _offer(told: str | None, plain: float, unit: str, of: str | None) -> str:
-    if told is None:
-        return ""
-    named = f"{plain:.6g} {told}" if of is None else told
-    return f": {named} would fit, under a header of {unit}"
+def _offer(told: str | None, unit: str) -> str:
+    return f": {told} would fit, under a header of {unit}" if told else ""
 
 
 def _mend(told: str | None, length: str | None = None) -> str:

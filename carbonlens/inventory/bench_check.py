@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from carbonlens.compare.stopping import StopRule
 from carbonlens.domain.bench import Bench, Variant
 from carbonlens.domain.counting import counted
 from carbonlens.domain.limits import LEAST_UNITS, MOST
-from carbonlens.errors import ConfigError, UsageError
+from carbonlens.errors import ConfigError
 from carbonlens.inventory import study_check
 
 LEAST_ROUNDS: Final = 10
@@ -80,17 +79,27 @@ def _check_pace(bench: Bench, where: str) -> None:
     pace = bench.pace
     if pace.most < LEAST_ROUNDS:
         raise ConfigError(
-            f"would end after {counted(pace.most, 'round')}",
+            f"most_rounds is {pace.most}: it would end after {counted(pace.most, 'round')}",
             where=where,
             mend=f"allow {LEAST_ROUNDS} at least (most_rounds, --rounds)",
         )
-    try:
-        StopRule(half_width=pace.half_width, least=pace.least, most=pace.most)
-    except UsageError as error:
-        raise ConfigError(error.what, where=where, mend=error.mend) from error
     if pace.least < LEAST_ROUNDS:
         raise ConfigError(
-            f"would end after {pace.least} rounds", where=where, mend=f"measure at least {LEAST_ROUNDS}"
+            f"least_rounds is {pace.least}: it could end after {counted(pace.least, 'round')}",
+            where=where,
+            mend=f"measure at least {LEAST_ROUNDS} (least_rounds)",
+        )
+    if pace.least > pace.most:
+        raise ConfigError(
+            f"least_rounds is {pace.least}, and most_rounds {pace.most}",
+            where=where,
+            mend="allow as many as it needs at least (most_rounds, --rounds)",
+        )
+    if not 0 < pace.half_width < math.inf:
+        raise ConfigError(
+            f"half_width is {pace.half_width}: no stop rule has that",
+            where=where,
+            mend="give a relative half width above 0, for example 0.01",
         )
     for name in ("window_s", "budget_s", "timeout_s"):
         value = getattr(pace, name)

@@ -53,11 +53,9 @@ class Lineage:
         open run of the main thread, which waits for its threads; else the run
         that this process was started in.
         """
-        own = _context.get()
         with self._lock:
-            while own is not None and own in self._left:
-                own = self._left[own]
-            if own is not None and own in self._open:
+            own = self._own()
+            if own is not None:
                 return own
             if threading.current_thread() is not threading.main_thread():
                 for entry in reversed(self._open.values()):
@@ -65,6 +63,17 @@ class Lineage:
                         return entry.run_id
             # While a run is open here, the variable holds our own run.
             return self._outside if self._open else self._outside or _from_environment()
+
+    def at_fork(self) -> str | None:
+        """Return the run that a process forked off here is part of.
+
+        Asked in the child: what held the lock goes on in the parent, and would never let go of it.
+        """
+        own = self._own()
+        if own is not None:
+            return own
+        # The variable holds the newest run that is open in any context.
+        return _from_environment() if self._open else self._outside or _from_environment()
 
     def enter(self, run_id: str, parent: str | None) -> None:
         """Open a run in this context, and publish it to child processes."""
@@ -135,6 +144,13 @@ class Lineage:
                 else:
                     os.environ[VARIABLE] = parent
 
+    def _own(self) -> str | None:
+        """Return the open run of this context: of one that was closed elsewhere, what was around it."""
+        own = _context.get()
+        while own is not None and own in self._left:
+            own = self._left[own]
+        return own if own in self._open else None
+
     def _ancestors(self, run_id: str | None) -> set[str]:
         found: set[str] = set()
         while run_id is not None and run_id not in found:
@@ -157,7 +173,7 @@ def _from_environment() -> str | None:
 def _after_fork() -> None:
     """In a forked child everything is part of the run that was open around the fork."""
     global _current  # noqa: PLW0603  # one lineage a process is the point of this module
-    _current = Lineage(_context.get() or _from_environment())
+    _current = Lineage(_current.at_fork())
     _context.set(None)
 
 

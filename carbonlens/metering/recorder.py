@@ -39,6 +39,10 @@ second: it stays far below the most that a record takes."""
 _OUTCOMES = "a list of 0 and 1 (a score is a value)"
 
 
+UNTOUCHED = (0, -1)
+"""Version of a recorder that nothing was recorded with."""
+
+
 class Recorder:
     """Collects units, quality, latencies and the model's size; safe from any thread."""
 
@@ -74,8 +78,9 @@ class Recorder:
 
     @property
     def version(self) -> tuple[int, int]:
-        """What is another one once more was recorded."""
-        return self._version, sum(self._counts[:])
+        """What is another one once more was recorded; ``UNTOUCHED`` before anything is."""
+        counts = self._counts[:]
+        return self._version, sum(counts) if counts else -1
 
     def add_units(self, units: SupportsFloat = 1) -> None:
         """Count more functional units as done."""

@@ -25,7 +25,7 @@ from carbonlens.metering.journal import Header, JournalWriter, Look, this_writer
 from carbonlens.metering.looking import Looking, Seen
 from carbonlens.metering.phase_energy import Stretches, with_phases
 from carbonlens.metering.phases import PhaseMark, Phases
-from carbonlens.metering.recorder import Recorder
+from carbonlens.metering.recorder import UNTOUCHED, Recorder
 from carbonlens.metering.records import one_line, sealed_run
 from carbonlens.metering.sampler import process_sampler
 from carbonlens.metering.sealing import Sample, Sealed, seal_tally
@@ -83,7 +83,7 @@ class Session:
         self._host_figures: HostFigures | None = None
         self.reads_power, self.is_easy = self._looking.reads_power, self._looking.is_easy
         self._journal: JournalWriter | None = None
-        self._journalled = 0
+        self._journalled = UNTOUCHED
         self._journal_is_broken = False
         self._notes: list[Finding] = []
         self._open = False

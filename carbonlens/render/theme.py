@@ -47,7 +47,7 @@ def read_look(folder: Path, theme: Theme) -> Look:
     """
     if not folder.is_dir():
         raise ConfigError("is no folder of templates", where=str(folder), mend="make one: --init-template")
-    files = _files(folder)
+    files = files_of(folder)
     templates = {name: _text(folder, name) for name in files if name.endswith(".j2")}
     pictures = [name for name in files if name.lower().endswith((".png", ".svg"))]
     assets = {name: as_address(_content(folder, name), str(folder / name)) for name in pictures}
@@ -63,8 +63,15 @@ def read_look(folder: Path, theme: Theme) -> Look:
     )
 
 
-def _files(folder: Path) -> list[str]:
-    """Return the names of the folder's files, none of them from outside it."""
+def files_of(folder: Path) -> list[str]:
+    """Return the names of the folder's files, none of them from outside it.
+
+    Args:
+        folder: Of the user's templates.
+
+    Raises:
+        ConfigError: If there are too many.
+    """
     root = folder.resolve()
     found: list[str] = []
     for seen, path in enumerate(folder.rglob("*"), 1):

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from html import unescape
 from pathlib import PurePosixPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -359,7 +360,7 @@ def _place_of(look: Look, text: str) -> tuple[str, int]:
     for one in (w for w in wanted if w):
         for name, source in look.templates.items():
             for number, line in enumerate(source.splitlines(), 1):
-                if one in line:
+                if one in line or one in unescape(line):
                     return name, number
     return next(iter(look.templates)), 1
 

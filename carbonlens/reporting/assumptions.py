@@ -68,6 +68,11 @@ def _factor_row(facts: Facts, head: str, name: str, factor: Factor | None) -> Ro
 
 
 def _price_row(facts: Facts, head: str, name: str, price: Price | None) -> Row:
+    if price is None and facts.is_cost_stated:
+        said = "the cost is what the runs themselves state; no price is applied"
+        return Row(
+            head=phrase(head), cells=((phrase("not used"),), (phrase("–"),), (phrase(said),)), mark="muted"
+        )
     if price is None:
         return _unknown_row(head, "state a price with its period and source; its part of the cost is unknown")
     per = price.per.replace("_", " ")

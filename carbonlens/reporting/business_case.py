@@ -14,6 +14,7 @@ from carbonlens.reporting.message import evidence, headline
 from carbonlens.reporting.metrics import metric_words
 from carbonlens.reporting.names import clip, in_words
 from carbonlens.reporting.reasons import why
+from carbonlens.reporting.room import paper_note
 from carbonlens.reporting.tiles import gate_phrase, tiles
 from carbonlens.reporting.waterfall import MOST_BARS, waterfall
 
@@ -78,6 +79,7 @@ def _waterfall_note(facts: Facts, drawn: Waterfall | None) -> Phrase:
         )
     if len(facts.comparison.steps) > MOST_BARS:
         shown.append("All steps stand one by one in the engineering report.")
+    shown.extend(part.text for part in paper_note(b.name for b in (drawn.bars if drawn else ())))
     return phrase(" ".join(shown))
 
 

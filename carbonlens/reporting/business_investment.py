@@ -93,7 +93,15 @@ class _Writer:
         most = "at most " if self._result.is_at_most else ""
         value = self._result.expected.npv.value or 0.0
         said = "Worth " if value >= 0 else "Not worth it: net present value of "
-        return phrase(said, most, npv.text, " over ", self._span())
+        return phrase(said, most, npv.text, " over ", self._span(), self._doubt())
+
+    def _doubt(self) -> Phrase:
+        """Say what all ranges give, where some of it is a loss and some a gain."""
+        drawn = self._result.monte_carlo
+        if drawn is None or not drawn.low < 0 < drawn.high:
+            return ()
+        low, high = (self._enter(figure_id(f"monte_carlo.{end}")) for end in ("low", "high"))
+        return phrase("; all ranges together give ", low.text, " to ", high.text)
 
     def _span(self) -> Phrase:
         months = self._result.business.horizon_months
@@ -308,7 +316,7 @@ class _Writer:
             rows=tuple(rows),
             middle=middle * self._scale.factor,
             factor=self._scale.factor,
-            axis=f"net present value, {unit}",
+            axis=f"net present value, {unit}; dashed: all as expected",
         )
 
     def _ranges(self, drawn: Tornado) -> Table:

@@ -21,6 +21,9 @@ _MORE_PLACES: Final = 2
 _SAME: Final = 1e-9
 """Relative difference up to which parts sum to their total."""
 
+_ROUGH: Final = 0.25
+"""Share of a part by which rounding for the sum may move it: beyond, the print misleads."""
+
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
     """One quantity of several figures.
@@ -58,6 +61,19 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
         text = self.show.pattern.format(number=number, unit=unit.unit, suffix=unit.suffix).strip()
         return Printed(text=text.replace(" ", "\N{NO-BREAK SPACE}"), number=number)
 
+    def is_rough(self, name: str, estimate: Estimate) -> bool:
+        """Tell whether a part is printed far from what it is, for the sake of the sum.
+
+        Args:
+            name: Under which it is in the column.
+            estimate: The figure.
+        """
+        number = self.numbers.get(name)
+        if not number or self.scale is None or estimate.value is None:
+            return False
+        value = estimate.value * self.scale.factor
+        return abs(number - value) > _ROUGH * abs(value)
+
     def with_parts(self, whole: float, parts: Mapping[str, Estimate]) -> Column:
         """Return the column with parts rounded so that they sum to a printed number.
 
@@ -75,7 +91,9 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def column(show: Quantity, name: str, total: Estimate, parts: Mapping[str, Estimate]) -> Column:
+def column(
+    show: Quantity, name: str, total: Estimate, parts: Mapping[str, Estimate], *, least: int | None = None
+) -> Column:
     """Return a column of a total and its parts; without parts where they do not sum to it.
 
     Args:
@@ -83,12 +101,14 @@ def column(show: Quantity, name: str, total: Estimate, parts: Mapping[str, Estim
         name: Of the total.
         total: Their sum.
         parts: By name.
+        least: Decimals that it has at least.
     """
     if total.value is None or not math.isfinite(total.value):
         return Column(show=show)
     scale = show.choose(total)
     known = [p.value for p in parts.values() if p.value is not None]
     places = _places(show, scale, total, known)
+    places = places if least is None else max(places, least)
     whole = round(total.value * scale.factor, places)
     made = Column(show=show, scale=scale, places=places, numbers={name: whole})
     if not adds_up(total, list(parts.values())):

@@ -228,7 +228,7 @@ class ParetoMark(msgspec.Struct, frozen=True, kw_only=True):
 class Pareto(msgspec.Struct, frozen=True, kw_only=True):
     """Arms by energy and by another measure; shape and label tell which no other beats.
 
-    ``name`` is that of the chart, unique in the report.
+    ``name`` is that of the chart, unique in the report; ``hidden`` is how many arms find no room.
     """
 
     name: str
@@ -238,6 +238,7 @@ class Pareto(msgspec.Struct, frozen=True, kw_only=True):
     x_axis: str
     y_axis: str
     note: Phrase = ()
+    hidden: int = 0
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
@@ -259,12 +260,16 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Latencies(msgspec.Struct, frozen=True, kw_only=True):
-    """Latencies of all calls by arm, out of the merged sketches of their rounds."""
+    """Latencies of all calls by arm, out of the merged sketches of their rounds.
+
+    ``hidden`` is how many arms find no room.
+    """
 
     title: Phrase
     alt: str
     spreads: tuple[Spread, ...]
     axis: str
+    hidden: int = 0
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
@@ -286,7 +291,7 @@ class Waterfall(msgspec.Struct, frozen=True, kw_only=True):
 class Forest(msgspec.Struct, frozen=True, kw_only=True):
     """Change of each step against the step it was measured on.
 
-    ``margin`` is the change regarded as none, in percent.
+    ``margin`` is the change regarded as none, in percent; ``hidden`` is how many steps find no room.
     """
 
     title: Phrase
@@ -294,15 +299,17 @@ class Forest(msgspec.Struct, frozen=True, kw_only=True):
     means: tuple[Mean, ...]
     margin: float
     axis: str
+    hidden: int = 0
 
 
 class Drift(msgspec.Struct, frozen=True, kw_only=True):
-    """Rounds in run order, one small panel per arm."""
+    """Rounds in run order, one small panel per arm; ``hidden`` is how many arms find no room."""
 
     title: Phrase
     alt: str
     traces: tuple[Trace, ...]
     axis: str
+    hidden: int = 0
 
 
 class TornadoEnd(msgspec.Struct, frozen=True, kw_only=True):

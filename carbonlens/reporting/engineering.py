@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import starmap
+
 import msgspec
 
 from carbonlens.domain.comparison import Amounts, BreakEven
@@ -27,6 +29,7 @@ from carbonlens.reporting.message import evidence, headline
 from carbonlens.reporting.names import clip, in_words, join_words
 from carbonlens.reporting.plots import drift, forest
 from carbonlens.reporting.power_traces import power_traces, without_trace
+from carbonlens.reporting.room import paper_note, room_note
 from carbonlens.reporting.step_tables import effect_table, head, measured_table, used_table
 from carbonlens.reporting.trade_offs import latencies, paretos
 
@@ -87,7 +90,7 @@ def _left_out(
     fronts: tuple[Pareto, ...],
     spreads: Latencies | None,
 ) -> tuple[Phrase, ...]:
-    """Say which charts are not there, and what they would need."""
+    """Say which charts are not there, with what they would need, and which lack room for all steps."""
     needs = (
         (interval_plot, "No interval plot: no step has a change with an interval."),
         (rounds, "No drift plot: no step has two rounds or more."),
@@ -95,7 +98,19 @@ def _left_out(
         (spreads, "No latency distribution: the runs keep no latencies of single calls."),
     )
     said = [phrase(words) for chart, words in needs if not chart]
-    return tuple(p for p in (*said, without_trace(facts)) if p)
+    shown = (
+        *(
+            [("The interval plot shows", len(interval_plot.means), interval_plot.hidden)]
+            if interval_plot
+            else ()
+        ),
+        *([("The drift plot shows", len(rounds.traces), rounds.hidden)] if rounds else ()),
+        *([("The latency distribution shows", len(spreads.spreads), spreads.hidden)] if spreads else ()),
+    )
+    paper = paper_note(map(facts.name, (facts.comparison.study.baseline, *facts.steps)))
+    which = "{} steps, those that none beats first"
+    scatter = [room_note("A Pareto chart shows", len(p.marks), p.hidden, which) for p in fronts[:1]]
+    return tuple(p for p in (*said, *starmap(room_note, shown), *scatter, without_trace(facts), paper) if p)
 
 
 def _lead(facts: Facts) -> Phrase:

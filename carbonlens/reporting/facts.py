@@ -164,6 +164,13 @@ class Facts:
             return [base]
         return [s.amounts for s in self.comparison.steps if s.amounts is not None] or [NO_AMOUNTS]
 
+    @property
+    def is_cost_stated(self) -> bool:
+        """Whether the money is what the runs themselves state, as no price is given that could make it."""
+        c = self.comparison
+        amounts = (c.baseline_amounts, c.final_amounts, *(s.amounts for s in c.steps))
+        return c.vector.currency is None and any(a is not None and a.cost.value is not None for a in amounts)
+
     def _largest_amount(self, pick: Callable[[Amounts], Estimate], multiplier: float = 1.0) -> float | None:
         values = [pick(a).value for a in self._amounts()]
         return max((abs(v) * multiplier for v in values if v is not None), default=None)

@@ -17,7 +17,7 @@ def headline(facts: Facts) -> Phrase:
         return phrase("The baseline has no energy figure, so no saving can be stated")
     steps = facts.path_steps
     if not facts.has_path:
-        return phrase("No step is shown to save energy", _outcomes(facts))
+        return phrase(_nothing_taken(facts), _outcomes(facts))
     saved = facts.reduction()
     estimate = saved.printed.figure.estimate
     if estimate.value is None:
@@ -29,6 +29,25 @@ def headline(facts: Facts) -> Phrase:
     return phrase(
         _who(facts), verb, " energy per ", quoted(facts.unit), " by ", saved.text, _quality_clause(facts)
     )  # fmt: skip
+
+
+def none_saves(facts: Facts) -> bool:
+    """Return whether no step is shown to save energy, on the step it was measured on or on the baseline."""
+    effects = (e for s in facts.comparison.steps for e in (s.vs_previous, s.vs_baseline) if e is not None)
+    return not any(e.verdict == "better" for e in effects)
+
+
+def _nothing_taken(facts: Facts) -> str:
+    """Return what is so where no step is accepted: a table beside it may show savings."""
+    if none_saves(facts):
+        return "No step is shown to save energy"
+    better = sum(
+        s.vs_previous is not None and s.vs_previous.verdict == "better" for s in facts.comparison.steps
+    )
+    if better:
+        be = "is" if better == 1 else "are"
+        return f"No step is accepted, though {in_words(better)} {be} shown to save energy"
+    return "No step is shown to save energy against the step it was measured on"
 
 
 def _who(facts: Facts) -> Phrase:

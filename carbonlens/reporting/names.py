@@ -42,6 +42,19 @@ def clean(text: str) -> str:
     return "".join(kept).strip() or _BOX
 
 
+def is_shaped(text: str) -> bool:
+    """Return whether a text reads wrongly when its letters are set one by one from left to right.
+
+    So it is with scripts that run from right to left, and where letters or signs join.
+    """
+    return any(
+        unicodedata.bidirectional(c) in ("R", "AL")
+        or unicodedata.category(c) in ("Mn", "Mc")
+        or c in _JOINERS
+        for c in text
+    )
+
+
 def without_halves(text: str) -> str:
     """Return the text with a box for each lone surrogate, which no encoding of Unicode can hold."""
     return _HALVES.sub(_BOX, text)
@@ -100,13 +113,24 @@ def plural(unit: str) -> str:
 
 _WORDS: Final = (
     *("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
-    *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
+    *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 )
 
 
+_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+
+
 def in_words(count: int) -> str:
-    """Return a small count as a word; beyond twenty the words stay true but vague."""
-    return _WORDS[count] if 0 <= count < len(_WORDS) else "more than twenty"
+    """Return a count in words: ``seven``, ``thirty-nine``; from a thousand on they stay true but vague."""
+    if count < 20:
+        return _WORDS[count]
+    if count < 100:
+        tens, ones = divmod(count, 10)
+        return _TENS[tens - 2] + (f"-{_WORDS[ones]}" if ones else "")
+    if count < 1000:
+        hundreds, rest = divmod(count, 100)
+        return f"{_WORDS[hundreds]} hundred" + (f" and {in_words(rest)}" if rest else "")
+    return "a thousand or more"
 
 
 def join_words(items: Iterable[str]) -> str:

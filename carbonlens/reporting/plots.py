@@ -8,7 +8,8 @@ from carbonlens.domain.comparison import StepResult
 from carbonlens.reporting.content import Drift, Forest, Mean, Trace, phrase, quoted
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.names import clip, in_words
-from carbonlens.reporting.step_tables import arm_rows
+from carbonlens.reporting.room import of_more
+from carbonlens.reporting.step_tables import every_arm
 
 MOST_MEANS = 24
 MOST_TRACES = 8
@@ -16,16 +17,18 @@ MOST_TRACES = 8
 
 def forest(facts: Facts) -> Forest | None:
     """Return each step's change against the step it was measured on; ``None`` without any interval."""
-    means = [m for m in (_mean(facts, s) for s in facts.comparison.steps) if m is not None][:MOST_MEANS]
-    if not means:
+    every = [m for m in (_mean(facts, s) for s in facts.comparison.steps) if m is not None]
+    if not every:
         return None
+    means, hidden = every[:MOST_MEANS], max(len(every) - MOST_MEANS, 0)
     said = "; ".join(f"{clip(m.name, 30)} {m.text} {m.verdict}" for m in means)
     return Forest(
         title=phrase("Change of energy per ", quoted(facts.unit), " against the step it was measured on"),
-        alt=f"Interval plot of {in_words(len(means))} changes of energy: {said}.",
+        alt=f"Interval plot of {in_words(len(means))} changes of energy{of_more(hidden)}: {said}.",
         means=tuple(means),
         margin=100 * facts.comparison.study.margin,
         axis="change in percent; left of zero saves energy",
+        hidden=hidden,
     )
 
 
@@ -47,22 +50,24 @@ def _mean(facts: Facts, step: StepResult) -> Mean | None:
 
 def drift(facts: Facts) -> Drift | None:
     """Return the rounds of each arm in run order; ``None`` with fewer than two rounds."""
-    traces = []
-    for arm in arm_rows(facts)[:MOST_TRACES]:
+    every = []
+    for arm in every_arm(facts):
         rounds = arm.metrics.energy_by_round_j if arm.metrics else ()
         middle = median(rounds) if rounds else 0.0
         if len(rounds) > 1 and middle:
             values = tuple(100 * (r / middle - 1) for r in rounds)
-            traces.append(Trace(name=facts.name(arm.step), values=values))
-    if not traces:
+            every.append(Trace(name=facts.name(arm.step), values=values))
+    if not every:
         return None
+    traces, hidden = every[:MOST_TRACES], max(len(every) - MOST_TRACES, 0)
     return Drift(
         title=phrase("Energy of each round in run order, in percent off the step’s own median"),
         alt=(
-            f"Small panels of {in_words(len(traces))} step{'' if len(traces) == 1 else 's'}: "
-            "energy of each round in run order, as "
+            f"Small panels of {in_words(len(traces))} step{'' if len(traces) == 1 else 's'}"
+            f"{of_more(hidden)}: energy of each round in run order, as "
             "deviation from the step's median. A slope would show drift."
         ),
         traces=tuple(traces),
         axis="percent off median",
+        hidden=hidden,
     )

@@ -12,6 +12,9 @@ from carbonlens.reporting.content import Phrase, Spot, Table
 NAME: Final = 18
 """Width of a phase's name as printed."""
 
+_NOT_APART: Final = "unknown: no meter told it apart"
+"""Said where a phase has no mean, since the curve runs through it all the same."""
+
 
 class PowerPhase(msgspec.Struct, frozen=True, kw_only=True):
     """Mean power in one phase; its ``letter``, of all arms alike, stands in its bands too.
@@ -64,6 +67,7 @@ class PowerArm(msgspec.Struct, frozen=True, kw_only=True):
         """What is printed beside the curve, line by line."""
         return (
             *(p.label for p in self.phases),
+            *((_NOT_APART,) if any(p.mean is None for p in self.phases) else ()),
             *(("further phases have no band",) if self.hidden else ()),
             f"mean {self.mean.text}, peak {self.peak.text}",
             *((f"dashed: idle {self.idle.text}",) if self.idle else ()),

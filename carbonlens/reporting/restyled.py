@@ -16,6 +16,9 @@ from carbonlens.reporting.content import Part, PrintedFigure, plain_text
 from carbonlens.reporting.format import GROUP
 
 _NUMBER: Final = re.compile(rf"−?(?<![\w.])\d[\d{GROUP}]*(?:\.\d+)?")
+_ENDS: Final = re.compile(r"\[([^\[\],]*), (?=[^\[\],]*\])")
+"""An interval up to its second end."""
+
 _MONEY: Final = re.compile(r"(?<!\w)(EUR|USD|GBP|JPY)(?!\w)")
 _SIGNS: Final = {"EUR": "€", "USD": "US$", "GBP": "£", "JPY": "¥"}
 _DAY: Final = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
@@ -98,6 +101,9 @@ class _Writer:
 
     def number(self, said: str) -> str:
         """Return a figure's printed form in the style."""
+        if self.style.decimal == ",":
+            # [0,7, 2,3] may be read as three numbers.
+            said = _ENDS.sub(r"[\1; ", said)
         said = _NUMBER.sub(self._digits, said)
         if self.style.currency == "sign":
             said = _MONEY.sub(lambda found: _SIGNS[found[1]], said)

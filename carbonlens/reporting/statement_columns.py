@@ -84,13 +84,29 @@ def joules(kwh: Estimate) -> Estimate:
     return kwh.scale(float(kwh_to_j(1)), "J")
 
 
-def columns_of(statement: Statement) -> Columns:
-    """Return the columns of a statement: sites, or groups and what no run explains, to the total."""
-    prefix = f"statement.{statement.period.name}"
-    return Columns(held={name: _column(name, statement) for name in _OF_SUM}, prefix=prefix)
+def columns_of(statement: Statement, least: Mapping[str, int] | None = None) -> Columns:
+    """Return the columns of a statement: sites, or groups and what no run explains, to the total.
+
+    Args:
+        statement: Of a period.
+        least: Decimals that the column of an amount has at least.
+    """
+    prefix, places = f"statement.{statement.period.name}", least or {}
+    held = {name: _column(name, statement, places.get(name)) for name in _OF_SUM}
+    return Columns(held=held, prefix=prefix)
 
 
-def _column(name: str, statement: Statement) -> Column:
+def more_places(statement: Statement) -> dict[str, int]:
+    """Return the decimals of the columns that need one more, lest a site or a part of it is printed rough."""
+    held = columns_of(statement).held
+    return {
+        name: one.places + 1
+        for name, one in held.items()
+        if any(one.is_rough(x.key, of(name, x)) for x in statement.lines)
+    }
+
+
+def _column(name: str, statement: Statement, least: int | None) -> Column:
     show = fmt.energy if name.endswith("_kwh") else fmt.mass
     metered = {x.site_id for x in statement.lines if x.kind == "metered"}
     top = [
@@ -100,7 +116,7 @@ def _column(name: str, statement: Statement) -> Column:
         and (x.kind == "metered" or (x.kind == "recorded" and x.site_id not in metered))
     ]
     whole = of(name, statement.total)
-    made = column(show, TOTAL, whole, _parts(name, top))
+    made = column(show, TOTAL, whole, _parts(name, top), least=least)
     if not all(x.key in made.numbers for x in top if of(name, x).value is not None):
         return made
     for line in top:

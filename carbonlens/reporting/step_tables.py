@@ -48,12 +48,17 @@ class ArmRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def arm_rows(facts: Facts) -> tuple[ArmRow, ...]:
     """Return the baseline and the steps, in order, at most ``MOST_ROWS``."""
+    return every_arm(facts)[:MOST_ROWS]
+
+
+def every_arm(facts: Facts) -> tuple[ArmRow, ...]:
+    """Return the baseline and all steps, in order."""
     c = facts.comparison
     base = ArmRow(
         step=c.study.baseline, status="baseline", metrics=c.baseline_metrics, amounts=c.baseline_amounts
     )
     steps = (ArmRow(step=s.step, status=s.status, metrics=s.metrics, amounts=s.amounts) for s in c.steps)
-    return (base, *steps)[:MOST_ROWS]
+    return (base, *steps)
 
 
 def head(facts: Facts, step: str, status: str = "") -> Phrase:

@@ -14,6 +14,7 @@ from carbonlens.reporting import format as fmt
 from carbonlens.reporting.content import Phrase, Row, label, phrase, quoted
 from carbonlens.reporting.document import Block, Bullets, Heading, Paragraph, TableBlock
 from carbonlens.reporting.sustainability_desk import MOST_ROWS, Desk, foreign, heading, table, text_column
+from carbonlens.reporting.sustainability_input import findings_of
 from carbonlens.reporting.sustainability_prints import flat
 
 _SHORT: Final = 12
@@ -227,12 +228,8 @@ def standards_blocks() -> Iterator[Block]:
 def finding_blocks(desk: Desk) -> Iterator[Block]:
     """Yield every Finding of the quarter, the gravest first."""
     yield Heading(text=phrase("Findings"))
-    given = desk.given
-    every = [*given.current.findings, *given.findings]
-    every += given.drivers.findings if given.drivers is not None else ()
-    every += given.register.findings if given.register is not None else ()
     order = {"error": 0, "warning": 1, "info": 2}
-    held = sorted(dict.fromkeys(every), key=lambda f: (order[f.severity], f.code, f.message))
+    held = sorted(findings_of(desk.given), key=lambda f: (order[f.severity], f.code, f.message))
     if not held:
         yield Paragraph(text=phrase("There is none."))
         return

@@ -303,7 +303,10 @@ def register_blocks(desk: Desk) -> Iterator[Block]:
 
 
 def _initiative(line: RegisterLine, claimed: Entry | None, found: Entry | None) -> Row:
+    is_claimed = line.claimed is not None
+    # The verdict of an initiative is one on what it claims.
     verdict = phrase(quoted(line.verdict), ": ", quoted(clip(line.reason, 160)))
+    verdict = verdict if is_claimed else phrase("nothing claimed")
     return Row(
         head=foreign(line.title),
         cells=(
@@ -312,5 +315,5 @@ def _initiative(line: RegisterLine, claimed: Entry | None, found: Entry | None) 
             cell(found),
             (verdict,),
         ),
-        mark="" if line.verdict == "confirmed" else "open",
+        mark="" if line.verdict == "confirmed" or not is_claimed else "open",
     )

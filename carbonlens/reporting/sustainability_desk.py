@@ -7,13 +7,17 @@ from functools import cached_property
 
 from carbonlens.accounting.periods_compared import COST, in_one_key
 from carbonlens.accounting.scopes import Place
+from carbonlens.accounting.statement import Statement
 from carbonlens.domain.figure import Figure
 from carbonlens.reporting.block_charts import Plot
+from carbonlens.reporting.columns import Column as ColumnOfSum
 from carbonlens.reporting.content import Column, Phrase, Row, Table, label, phrase, quoted
 from carbonlens.reporting.document import Block, Heading, Paragraph, Picture, TableBlock
 from carbonlens.reporting.names import clip
+from carbonlens.reporting.statement_columns import Columns, columns_of, more_places
 from carbonlens.reporting.sustainability_input import Given
 from carbonlens.reporting.sustainability_prints import Prints, by_id
+from carbonlens.reporting.sustainability_sums import cost_columns
 
 MOST_ROWS = 300
 """Of a table on a page: WeasyPrint lays out each cell at a cost, and nobody reads more."""
@@ -49,6 +53,23 @@ class Desk:
             period: The quarter of the report when ``None``.
         """
         return self.figures.get(f"statement.{period or self.given.period}.{key}.{name}")
+
+    def columns(self, statement: Statement) -> Columns:
+        """Return the columns of the quarter's energy and its emissions, of one number of places in all.
+
+        Args:
+            statement: Of the quarter, or a split of it.
+        """
+        return columns_of(statement, self._least)
+
+    @cached_property
+    def _least(self) -> Mapping[str, int]:
+        return more_places(self.given.current)
+
+    @cached_property
+    def costs(self) -> Mapping[str, ColumnOfSum]:
+        """Columns of the quarter's cost by currency: its lines by their number, and the total."""
+        return cost_columns(self.given.current.cost)
 
     def picture(self, plot: Plot | None) -> Iterator[Block]:
         """Yield the block of a chart, and keep the chart."""

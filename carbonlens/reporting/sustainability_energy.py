@@ -17,7 +17,7 @@ from carbonlens.reporting.content import Phrase, Row, label, phrase, quoted
 from carbonlens.reporting.document import Block, Paragraph, TableBlock
 from carbonlens.reporting.figures import Entry
 from carbonlens.reporting.names import clip
-from carbonlens.reporting.statement_columns import Columns, columns_of, of
+from carbonlens.reporting.statement_columns import TOTAL, Columns, of
 from carbonlens.reporting.sustainability_desk import Desk, heading, table
 from carbonlens.reporting.sustainability_marks import bars
 from carbonlens.reporting.sustainability_prints import by_id, cell, flat
@@ -35,6 +35,8 @@ _KINDS: Final = {
 }
 """What a line of a site is, in the order of the table: a meter stands before what is a part of it."""
 
+_ROUNDED: Final = "Rounded so that the lines of each column add up to its total"
+_PARTS: Final = "lines “of it” are parts of the metered line above them, and not added again"
 _OF_IT: Final = ", of it recorded by runs"
 _GRADES: Final = {
     "A": "external meter",
@@ -49,7 +51,7 @@ def energy_blocks(desk: Desk) -> Iterator[Block]:
     """Yield the tables and charts of the quarter's energy."""
     yield heading("Energy and emissions of electricity")
     statement = desk.given.current
-    columns = columns_of(statement)
+    columns = desk.columns(statement)
     yield _sites(desk, statement, columns)
     for name, made in desk.given.splits.items():
         yield from _split(desk, name, made)
@@ -69,19 +71,24 @@ def _sites(desk: Desk, statement: Statement, columns: Columns) -> TableBlock:
         rows.append(
             _row(desk, statement, columns, statement.at_least, phrase("Beside it, known as at least"))
         )
+    top = [x for x in lines if x.kind == "metered" or x.site_id not in metered]
+    note = [_ROUNDED if _adds_up(columns, top) else "", _PARTS if metered else ""]
+    said = "; ".join(n for n in note if n)
     return table(
         "Sites",
         "By site, as meters counted it where they cover the site, else as runs recorded it",
         "Site",
         [*_HEADS, "Runs"],
         rows,
-        phrase(
-            "Rounded so that the lines of each column add up to its total",
-            "; lines “of it” are parts of the metered line above them, and not added again."
-            if metered
-            else ".",
-        ),
+        f"{said[:1].upper()}{said[1:]}." if said else (),
     )
+
+
+def _adds_up(columns: Columns, lines: Sequence[Line]) -> bool:
+    """Tell whether lines add up as printed to each total that is known; not where none is."""
+    held = [(name, one) for name, one in columns.held.items() if TOTAL in one.numbers]
+    known = [(n, c, x) for n, c in held for x in lines if not x.is_lower_bound and of(n, x).value is not None]
+    return bool(known) and all(x.key in c.numbers for _, c, x in known)
 
 
 def _site(line: Line, *, is_part: bool) -> Phrase:
@@ -120,7 +127,7 @@ def _split(desk: Desk, name: str, made: Statement) -> Iterator[Block]:
     if not named and others is None:
         yield Paragraph(text=phrase(f"By {name}: no run of the quarter names one."))
         return
-    columns = _with_others(columns_of(made), made, kept, others)
+    columns = _with_others(desk.columns(made), made, kept, others)
     begin = f"by.{name}."
     rows, entries = [], []
     for line in kept:
@@ -136,7 +143,9 @@ def _split(desk: Desk, name: str, made: Statement) -> Iterator[Block]:
         rows.append(_row(desk, made, columns, line, head))
     rows.append(_row(desk, made, columns, made.total, phrase("Total"), is_total=True))
     note = f"{counted(least, 'group')} known as at least, left out here" if least else ""
-    said = phrase(*_counted(desk, name, least, note)) if least else ()
+    said = phrase(*_counted(desk, name, least, note), ". ") if least else ()
+    if _adds_up(columns, [*kept, *([others] if others is not None else []), *made.unattributed]):
+        said = phrase(*([said] if said else []), _ROUNDED, ".")
     yield table(f"By {name}", f"By {name}", name.capitalize(), [*_HEADS, "Runs"], rows, said)
     drawn = [(n, _entry(desk, made, x)) for n, x in entries]
     marks: list[tuple[str, Kind, Entry]] = [(n, "actual", e) for n, e in drawn if e is not None]

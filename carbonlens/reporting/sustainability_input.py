@@ -152,3 +152,11 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     def label(self) -> str:
         """``DRAFT``, ``ADJUSTED`` or empty."""
         return self.quarters[-1].label
+
+
+def findings_of(given: Given) -> tuple[Finding, ...]:
+    """Return every Finding of a report once: of its statement, its scores, its drivers, its register."""
+    every = [*given.current.findings, *given.findings]
+    every += given.drivers.findings if given.drivers is not None else ()
+    every += given.register.findings if given.register is not None else ()
+    return tuple(dict.fromkeys(every))

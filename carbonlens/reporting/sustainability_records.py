@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from carbonlens.accounting.base_year import Recalculation
+from carbonlens.accounting.cost import CostLine
 from carbonlens.accounting.reconciliation import Reconciliation
 from carbonlens.accounting.restatement import Restated, source_name
 from carbonlens.domain.counting import counted
@@ -13,13 +14,18 @@ from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.figure import Figure
 from carbonlens.reporting.content import Phrase, Row, label, phrase, quoted
 from carbonlens.reporting.document import Block, Bullets, Paragraph, TableBlock
+from carbonlens.reporting.figures import Entry
 from carbonlens.reporting.names import clip
 from carbonlens.reporting.sustainability_desk import Desk, foreign, heading, table, text_column
-from carbonlens.reporting.sustainability_input import Restating
+from carbonlens.reporting.sustainability_input import Restating, findings_of
 from carbonlens.reporting.sustainability_prints import cell, flat
+from carbonlens.reporting.sustainability_sums import TOTAL, exact_money, is_exact
 
 _MOST: Final = 60
 """Rows of a table of records: the largest, the rest counted in its note."""
+
+_ASSET: Final = "asset:"
+"""How ids of assets begin among the inputs of a line of cost."""
 
 _STATED: Final = "statement."
 """How ids of figures begin that a statement prints: others are what they rest on."""
@@ -87,8 +93,9 @@ def quality_blocks(desk: Desk) -> Iterator[Block]:
         rows.append(
             Row(head=phrase(f"Location-based on {name.replace('_', ' ')} factors"), cells=(flat(entry),))
         )
+    every = findings_of(desk.given)
     for severity in ("error", "warning", "info"):
-        number = sum(f.severity == severity for f in statement.findings)
+        number = sum(f.severity == severity for f in every)
         entry = desk.prints.count(f"{prefix}.findings.{severity}", f"findings: {severity}", float(number))
         rows.append(Row(head=phrase(f"Findings: {severity}"), cells=(flat(entry),)))
     runs = desk.prints.count(f"{prefix}.total.runs", "runs of total", float(desk.given.runs))
@@ -180,8 +187,9 @@ def _meters(desk: Desk, held: Sequence[Reconciliation]) -> TableBlock:
         "Site and meters",
         ["Metered", "Recorded", "Difference", "Covered", text_column("Used as")],
         rows,
-        phrase(*_left(desk, "meters", len(held) - len(rows), "meter")),
-    )
+        phrase(*_left(desk, "meters", len(held) - len(rows), "meter"),
+               "Each is rounded by its own interval; by site the same energy is rounded so that it adds up."),
+    )  # fmt: skip
 
 
 def _costs(desk: Desk) -> Iterator[Block]:
@@ -191,12 +199,12 @@ def _costs(desk: Desk) -> Iterator[Block]:
         return
     rows = []
     for number, line in list(enumerate(cost.lines, 1))[:_MOST]:
-        figure = desk.of_line("cost", f"{number}.{line.name}")
+        entry = _cost(desk, number, line)
         words = line.name.replace("_", " ") + (f", {line.part}" if line.part else "")
         rows.append(
             Row(
                 head=foreign(words, 40),
-                cells=((foreign(line.site_id or line.label or "–", 60),), _amount(desk, figure)),
+                cells=((foreign(_what(line), 60),), cell(entry)),
             )
         )
     for currency in cost.totals:
@@ -214,7 +222,8 @@ def _costs(desk: Desk) -> Iterator[Block]:
         [text_column("Site or what"), "Amount"],
         rows,
         phrase(*_left(desk, "costs", len(cost.lines) - min(len(cost.lines), _MOST), "line"),
-               "Currencies are never added to each other without a rate."),
+               "Currencies are never added to each other without a rate.",
+               " Rounded so that the lines of each currency add up to its total." if _adds_up(desk) else ""),
     )  # fmt: skip
     in_one = desk.given.current.reported_cost
     if in_one is not None:
@@ -226,6 +235,37 @@ def _costs(desk: Desk) -> Iterator[Block]:
                     quoted(clip("; ".join(in_one.how) or "no exchange rate was needed", 200)), ".",
                 )
             )  # fmt: skip
+
+
+def _what(line: CostLine) -> str:
+    """Return the site or what a line is of; hardware with its asset, as several may be alike."""
+    words = line.site_id or line.label or "–"
+    asset = next((i.removeprefix(_ASSET) for i in line.input_ids if i.startswith(_ASSET)), "")
+    return f"{asset}: {words}" if asset else words
+
+
+def _cost(desk: Desk, number: int, line: CostLine) -> Entry | None:
+    """Return the print of a line of cost: rounded so that its currency adds up, else to the cent."""
+    figure, held = desk.of_line("cost", f"{number}.{line.name}"), desk.costs.get(line.currency)
+    if figure is None or figure.estimate.state == "not_applicable":
+        return None
+    if held is not None and str(number) in held.numbers:
+        return desk.prints.in_column(figure, held, str(number))
+    return (
+        desk.prints.entered(figure, exact_money(line.amount))
+        if is_exact(line.amount)
+        else desk.prints.of(figure)
+    )
+
+
+def _adds_up(desk: Desk) -> bool:
+    """Tell whether every line of a known total is in its sum as printed."""
+    cost = desk.given.current.cost
+    lines = [
+        (desk.costs[x.currency], str(n)) for n, x in enumerate(cost.lines, 1) if x.currency in desk.costs
+    ]
+    summed = [c for c in desk.costs.values() if TOTAL in c.numbers]
+    return bool(summed) and all(n in c.numbers for c, n in lines if TOTAL in c.numbers)
 
 
 def _blends(desk: Desk) -> TableBlock:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from carbonlens.accounting.periods_compared import (
     COST,
-    Series,
     every_scope_key,
     is_in_one,
     least_key,
@@ -14,16 +13,12 @@ from carbonlens.accounting.periods_compared import (
 )
 from carbonlens.accounting.scope_totals import METHODS, Method
 from carbonlens.accounting.scopes import Place
-from carbonlens.domain.estimate import Estimate
-from carbonlens.domain.figure import Figure
 from carbonlens.reporting import format as fmt
 from carbonlens.reporting.block_charts import Kind
-from carbonlens.reporting.columns import Column, column
 from carbonlens.reporting.content import Phrase, Row, Tile, label, phrase, quoted
 from carbonlens.reporting.document import Block, Bullets, Heading, Paragraph, TableBlock, Tiles
 from carbonlens.reporting.figures import Entry
 from carbonlens.reporting.names import clip
-from carbonlens.reporting.statement_columns import columns_of
 from carbonlens.reporting.sustainability_desk import (
     Desk,
     cost_keys,
@@ -33,65 +28,21 @@ from carbonlens.reporting.sustainability_desk import (
     undrawn,
     words_of,
 )
+from carbonlens.reporting.sustainability_emissions import ENERGY, Sums, figure_of, is_alike, periods_of
 from carbonlens.reporting.sustainability_marks import bars
 from carbonlens.reporting.sustainability_prints import NONE, cell
 
-_TO_DATE = ""
-"""Stands for the year to date among the periods of a row."""
-
-_ENERGY = "total.facility_kwh"
+_ADDS_UP = (
+    " In each period emissions are rounded so that the lines of a method, with those alike by both, add up "
+    "to its total; changes are rounded each by itself."
+)
 _ENERGY_LEAST = "total.at_least.facility_kwh"
 _WORDS = {
-    _ENERGY: "Energy of the facilities",
+    ENERGY: "Energy of the facilities",
     _ENERGY_LEAST: "beside it, known as at least",
     "total.water_site_l": "Water at the sites",
     "total.water_source_l": "Water at the power plants",
 }
-
-
-class Sums:
-    """Columns of emissions by period and method, whose rows add up as printed."""
-
-    def __init__(self, desk: Desk) -> None:
-        """Make the columns of all periods."""
-        self._desk = desk
-        self._of_energy = columns_of(desk.given.current)
-        self._columns: dict[tuple[str, Method], Column] = {}
-        for name in (*(q.name for q in desk.given.quarters), _TO_DATE):
-            for method in METHODS:
-                self._columns[name, method] = self._column(name, method)
-
-    def _column(self, name: str, method: Method) -> Column:
-        series = self._desk.given.compared.series
-        whole = _figure(series.get(every_scope_key(method)), name)
-        parts: dict[str, Estimate] = {}
-        for place in self._desk.given.compared.places:
-            key = scope_key(place, method)
-            figure = _figure(series.get(key), name)
-            if figure is not None:
-                parts[key] = figure.estimate
-        return Column(show=fmt.mass) if whole is None else column(fmt.mass, "", whole.estimate, parts)
-
-    def entry(self, key: str, name: str, method: Method | None) -> Entry | None:
-        """Return what a line prints of a period; ``None`` where it lacks the line."""
-        figure = _figure(self._desk.given.compared.series.get(key), name)
-        if figure is None:
-            return None
-        if key == _ENERGY and name == self._desk.given.period:
-            # As the table of sites prints it, whose lines add up to it.
-            statement = self._desk.given.current
-            printed = self._of_energy.printed("facility_kwh", statement.total)
-            return self._desk.prints.entered(figure, printed)
-        if method is None:
-            return self._desk.prints.of(figure)
-        inside = "" if key == every_scope_key(method) else key
-        return self._desk.prints.in_column(figure, self._columns[name, method], inside)
-
-
-def _figure(series: Series | None, name: str) -> Figure | None:
-    if series is None:
-        return None
-    return series.to_date if name == _TO_DATE else series.by_period.get(name)
 
 
 def statement_blocks(desk: Desk) -> Iterator[Block]:
@@ -103,7 +54,7 @@ def statement_blocks(desk: Desk) -> Iterator[Block]:
     yield Paragraph(text=_about(desk))
     yield Tiles(tiles=tuple(_tiles(desk, sums)))
     yield from _charted(desk, sums)
-    yield _table(desk, rows)
+    yield _table(desk, sums, rows)
     gone = [
         phrase(label(q.name), ": ", quoted(clip(q.why_none, 120)))
         for q in given.quarters
@@ -117,7 +68,7 @@ def message(desk: Desk, sums: Sums) -> Phrase:
     """Return the title: energy, and emissions by both methods."""
     given = desk.given
     name = given.period
-    energy = sums.entry(_ENERGY, name, None) or sums.entry(_ENERGY_LEAST, name, None)
+    energy = sums.entry(ENERGY, name, None) or sums.entry(_ENERGY_LEAST, name, None)
     both = [
         (m, sums.entry(every_scope_key(m), name, m) or sums.entry(every_scope_key(m, is_least=True), name, m))
         for m in METHODS
@@ -157,7 +108,7 @@ def _about(desk: Desk) -> Phrase:
 
 
 def _tiles(desk: Desk, sums: Sums) -> Iterator[Tile]:
-    yield _tile(desk, sums, "Energy of the facilities", _ENERGY, None)
+    yield _tile(desk, sums, "Energy of the facilities", ENERGY, None)
     for method in METHODS:
         yield _tile(desk, sums, f"Every scope, {method}-based", every_scope_key(method), method)
     yield _cost(desk, sums)
@@ -234,7 +185,7 @@ def _charted(desk: Desk, sums: Sums) -> Iterator[Block]:
 
 def _rows(desk: Desk, sums: Sums) -> Iterator[Row]:
     series = desk.given.compared.series
-    for key in (_ENERGY, _ENERGY_LEAST):
+    for key in (ENERGY, _ENERGY_LEAST):
         if _is_here(desk, key):
             yield _row(desk, sums, key, phrase(_WORDS[key]), None)
     for place in desk.given.compared.places:
@@ -253,7 +204,7 @@ def _rows(desk: Desk, sums: Sums) -> Iterator[Row]:
                     is_total=not is_least,
                 )
     for key in series:
-        if key in _WORDS and key not in (_ENERGY, _ENERGY_LEAST):
+        if key in _WORDS and key not in (ENERGY, _ENERGY_LEAST):
             yield _row(desk, sums, key, phrase(_WORDS[key]), None)
         elif key.startswith(COST):
             yield _row(desk, sums, key, phrase("Cost in ", quoted(currency_of(key))), None)
@@ -269,7 +220,6 @@ def _is_converted(desk: Desk, key: str) -> bool:
 
 
 def _of_place(desk: Desk, sums: Sums, place: Place) -> Iterator[Row]:
-    series = desk.given.compared.series
     name, words = phrase(label(place.label[:1].upper() + place.label[1:])), words_of(place)
     name = phrase(name, f", {words}" if words else "")
     for is_least in (False, True):
@@ -277,7 +227,7 @@ def _of_place(desk: Desk, sums: Sums, place: Place) -> Iterator[Row]:
         least = ", known as at least" if is_least else ""
         if not any(_is_here(desk, k) for k in keys):
             continue
-        if all(k in series for k in keys) and _alike(series[keys[0]], series[keys[1]]):
+        if sums.is_one_row(place) if not is_least else is_alike(desk, keys):
             yield _row(desk, sums, keys[0], phrase(name, least, ", alike by both methods"), METHODS[0])
             continue
         for method, key in zip(METHODS, keys, strict=True):
@@ -285,33 +235,21 @@ def _of_place(desk: Desk, sums: Sums, place: Place) -> Iterator[Row]:
                 yield _row(desk, sums, key, phrase(name, f", {method}-based{least}"), method)
 
 
-def _alike(one: Series, other: Series) -> bool:
-    """Tell whether both methods say the same in every period, as where a category knows one only."""
-    return one.by_period.keys() == other.by_period.keys() and all(
-        f.estimate == other.by_period[n].estimate for n, f in one.by_period.items()
-    )
-
-
 def _row(
     desk: Desk, sums: Sums, key: str, head: Phrase, method: Method | None, *, is_total: bool = False
 ) -> Row:
     given = desk.given
-    found = [sums.entry(key, name, method) for name in _names(desk)]
+    found = [sums.entry(key, name, method) for name in periods_of(desk)]
     cells = [cell(e) for e in found]
     for other in (given.previous, given.last_year):
         cells.append(_changed(desk, key, other))
     return Row(head=head, cells=tuple(cells), total=is_total)
 
 
-def _names(desk: Desk) -> tuple[str, ...]:
-    """Return the periods of the table, in order."""
-    return desk.given.period, desk.given.previous, desk.given.last_year, _TO_DATE
-
-
 def _is_here(desk: Desk, key: str) -> bool:
     """Tell whether any period of the table has a line: the trend goes further back."""
     series = desk.given.compared.series.get(key)
-    return any(_figure(series, name) is not None for name in _names(desk))
+    return any(figure_of(series, name) is not None for name in periods_of(desk))
 
 
 def _changed(desk: Desk, key: str, other: str) -> tuple[Phrase, ...]:
@@ -328,7 +266,7 @@ def _changed(desk: Desk, key: str, other: str) -> tuple[Phrase, ...]:
     return tuple(line for line in lines if line)
 
 
-def _table(desk: Desk, rows: Sequence[Row]) -> TableBlock:
+def _table(desk: Desk, sums: Sums, rows: Sequence[Row]) -> TableBlock:
     given = desk.given
     columns = [
         phrase(label(given.period)),
@@ -348,7 +286,7 @@ def _table(desk: Desk, rows: Sequence[Row]) -> TableBlock:
             "A total is by one method, never without its name. ",
             NONE,
             " is none of it in that period, or a lower bound of it alone. Lower bounds stand beside the "
-            "sums and are in none; a change between sums that lack them is unknown. Emissions are rounded "
-            "so that each column adds up.",
+            "sums and are in none; a change between sums that lack them is unknown.",
+            _ADDS_UP if sums.adds_up else "",
         ),
     )

@@ -8,6 +8,7 @@ from carbonlens.domain.comparison import GateResult, StepResult
 from carbonlens.reporting.content import Mark, Phrase, Tile, phrase, quoted
 from carbonlens.reporting.facts import AmountEntries, Facts
 from carbonlens.reporting.figures import Entry
+from carbonlens.reporting.message import none_saves
 from carbonlens.reporting.metrics import metric_words
 from carbonlens.reporting.names import clip, in_words
 
@@ -45,7 +46,7 @@ def _carbon(facts: Facts, before: AmountEntries, after: AmountEntries, saved: Am
     placed = facts.comparison.vector.location is not None
     mend = _MEASURE if placed else "state a place and its grid factors"
     if not facts.has_path:
-        tile = _now("CO₂e", before.location, mend)
+        tile = _now(facts, "CO₂e", before.location, mend)
         market = phrase("market-based ", before.market.full)
         return msgspec.structs.replace(tile, lines=(phrase("location-based"), market, *tile.lines))
     lines = [
@@ -67,7 +68,7 @@ def _amount_tile(
 ) -> Tile:
     before, after, saved = amounts
     if not facts.has_path:
-        return _now(name, before, mend)
+        return _now(facts, name, before, mend)
     if not before.known:
         return _headed(name, share, (phrase(mend),))
     lines = [_from_to(before, after)]
@@ -76,13 +77,13 @@ def _amount_tile(
     return _headed(name, share, tuple(lines))
 
 
-def _now(name: str, before: Entry, mend: str) -> Tile:
-    line = phrase("no saving is shown" if before.known else mend)
+def _now(facts: Facts, name: str, before: Entry, mend: str) -> Tile:
+    nothing = "no saving is shown" if none_saves(facts) else "no step is accepted"
     return Tile(
         label=f"{name} now",
         value=phrase(before.text),
         interval=phrase(before.interval),
-        lines=(line,),
+        lines=(phrase(nothing if before.known else mend),),
         mark="open",
     )
 

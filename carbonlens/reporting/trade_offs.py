@@ -17,7 +17,8 @@ from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.figures import Entry
 from carbonlens.reporting.metrics import metric_words
 from carbonlens.reporting.names import clip, in_words, join_words
-from carbonlens.reporting.step_tables import LATENCIES, arm_rows, latency
+from carbonlens.reporting.room import of_more
+from carbonlens.reporting.step_tables import LATENCIES, every_arm, latency
 from carbonlens.signals.latency import buckets
 
 MOST_POINTS: Final = 16
@@ -48,13 +49,13 @@ def _is_latency(measure: str) -> bool:
 
 
 def _pareto(facts: Facts, points: tuple[ParetoPoint, ...], measure: str) -> Pareto | None:
-    arms = {a.step: a.metrics for a in arm_rows(facts) if a.metrics is not None}
+    arms = {a.step: a.metrics for a in every_arm(facts) if a.metrics is not None}
     marks = [m for p in points if p.step in arms and (m := _mark(facts, p, arms[p.step], measure))]
     if len(marks) < 2:
         return None
     if len(marks) > MOST_NAMES:
         marks = [msgspec.structs.replace(m, is_named=m.on_front) for m in marks]
-    words = metric_words(measure)
+    words, hidden = metric_words(measure), len(facts.comparison.pareto) - len(points)
     best = [m for m in marks if m.on_front]
     said = "; ".join(f"{clip(m.name, 30)} {m.x.text}, {m.y.text}" for m in best[:_SAID])
     beaten = len(marks) - len(best)
@@ -63,7 +64,8 @@ def _pareto(facts: Facts, points: tuple[ParetoPoint, ...], measure: str) -> Pare
         name="pareto_latency" if _is_latency(measure) else "pareto_quality",
         title=phrase("Energy per ", quoted(facts.unit), " against ", quoted(words)),
         alt=(
-            f"Scatter of steps ({in_words(len(marks))}) by energy and {words}. Not beaten: {said}. "
+            f"Scatter of steps ({in_words(len(marks))}{of_more(hidden)}) by energy and {words}. "
+            f"Not beaten: {said}. "
             f"{in_words(beaten).capitalize()} beaten by another."
         ),
         marks=tuple(marks),
@@ -74,6 +76,7 @@ def _pareto(facts: Facts, points: tuple[ParetoPoint, ...], measure: str) -> Pare
             "" if all(m.is_named for m in marks) else "The beaten are too many to be named. ",
             "Whiskers of energy are what varies between rounds; the common error moves all alike.",
         ),
+        hidden=hidden,
     )  # fmt: skip
 
 
@@ -132,10 +135,11 @@ def _random(estimate: Estimate) -> tuple[float | None, float | None]:
 
 def latencies(facts: Facts) -> Latencies | None:
     """Return how each arm's latencies are spread; ``None`` where no arm keeps a sketch."""
-    arms = [(a.step, a.metrics) for a in arm_rows(facts) if a.metrics is not None][:MOST_SPREADS]
-    found = [(step, m, m.latency) for step, m in arms if m.latency is not None and m.latency.counts]
-    if not found:
+    arms = [(a.step, a.metrics) for a in every_arm(facts) if a.metrics is not None]
+    every = [(step, m, m.latency) for step, m in arms if m.latency is not None and m.latency.counts]
+    if not every:
         return None
+    found, hidden = every[:MOST_SPREADS], max(len(every) - MOST_SPREADS, 0)
     edges = _edges([sketch for _, _, sketch in found])
     spreads = tuple(
         Spread(name=facts.name(step), bins=_bins(sketch, edges), marks=_percentiles(facts, step, m))
@@ -144,9 +148,13 @@ def latencies(facts: Facts) -> Latencies | None:
     said = "; ".join(f"{clip(s.name, 30)} {s.label}" for s in spreads)
     return Latencies(
         title=phrase("Latency of single calls, all rounds together"),
-        alt=f"Histograms of the latency of steps ({in_words(len(spreads))}), with percentiles: {said}.",
+        alt=(
+            f"Histograms of the latency of steps ({in_words(len(spreads))}{of_more(hidden)}), "
+            f"with percentiles: {said}."
+        ),
         spreads=spreads,
         axis="ms, logarithmic; each row’s height is its own share of calls",
+        hidden=hidden,
     )
 
 

@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from carbonlens.app.sustainability import Gathered, gather
+from carbonlens.app.sustainability_enclosed import Wanted
 from carbonlens.app.sustainability_report import Material, material, rendered
 from tests.app import company_case
 
@@ -47,9 +49,10 @@ class CompanyReport:
 
     @cached_property
     def material(self) -> Material:
-        """What the renderers take."""
+        """What the renderers take; records travel though they name the company's hosts."""
         held = self._once("gathered.pickle", self._gathered)
-        return material(pickle.loads(held))  # noqa: S301 - of this session's own folder
+        given = material(pickle.loads(held))  # noqa: S301 - of this session's own folder
+        return msgspec.structs.replace(given, wanted=Wanted(host_names=True))
 
     def file(self, format_: str) -> Path:
         """The report in a format."""

@@ -116,7 +116,8 @@ def test_a_unit_is_never_put_to_the_count_of_another_one(states, told, taken):
 
 @pytest.mark.parametrize(("states", "told"), [("unit", "units"), ("units", "unit")])
 def test_one_of_unit_and_count_is_put_to_the_other_of_a_source_only_if_both_are_told(take, states, told):
-    table = f"run_id,energy_j,boundary,energy_grade,{states}\nr1,5,it,B,{getattr(WHOLE, states)}\n"
+    cells = {"unit": "", "units": "", states: str(getattr(WHOLE, states))}
+    table = f"run_id,study,step,energy_j,{','.join(cells)}\nr1,own,base,5,{','.join(cells.values())}\n"
     result, (run,) = take(table, "t.csv", in_study=InStudy(**{told: getattr(WHOLE, told)}))
     assert getattr(run, told) is None
     (said,) = (f for f in result.files[0].findings if f.code == "CL294")

@@ -50,6 +50,7 @@ def base_year(folder, threshold):
     (folder / "inventory" / "reporting.toml").write_text(text)
 
 
+@pytest.mark.slow
 def test_a_record_names_files_without_their_folders(folder):
     """Records travel with a quarter's report."""
     kept = made(folder)

@@ -6,6 +6,7 @@ ends, encodings, packing) must change nothing; damage may change figures only wi
 and must never raise anything but ``InputFileError``.
 """
 
+import csv
 import gzip
 import io
 import itertools
@@ -298,6 +299,23 @@ class ImporterContract:
         self.assert_told(got, "the header again in the middle")
         if self.delimiter is not None:
             assert self.is_whole(got)
+
+    @pytest.mark.parametrize("turn", [1, -1])
+    def test_a_table_joined_to_one_of_another_order_is_refused_or_read_by_both_headers(self, turn):
+        if self.delimiter is None:
+            return
+        lines = self.lines()
+        head, rows = lines[: self.header_lines], lines[self.header_lines :]
+        cells = list(csv.reader([head[-1], *rows[len(rows) // 2 :]], delimiter=self.delimiter))
+        turned = io.StringIO()
+        writer = csv.writer(turned, delimiter=self.delimiter, lineterminator="\n")
+        writer.writerows([cell.strip() for cell in (*row[turn:], *row[:turn])] for row in cells)
+        first = "".join(head + rows[: len(rows) // 2])
+        got = self.read_or_refused(self.with_main(first + turned.getvalue()))
+        if got is None:
+            assert any("another header on line" in e.what for e in self.refusals), "it is said why"
+        else:
+            assert self.is_whole(got), "rows were read by the columns of another header"
 
     def test_a_clock_that_goes_back_is_said(self):
         if not self.clocks:

@@ -125,3 +125,21 @@ def test_a_file_of_rows_that_cannot_be_read_is_refused_with_the_reason(tmp_path)
     rows = "".join(f"{1722959154000000 + n * 1000000},0,200\n" for n in range(10))
     with pytest.raises(InputFileError, match=r"tells no power.*line 2 has the time .* outside the years"):
         read_text(IMPORTER, tmp_path, f"timestamp,gpu,socket_power\n{rows}")
+
+
+@pytest.mark.parametrize("name", ["total_energy_consumption", "socket_power"])
+@pytest.mark.parametrize("told", [range(1), range(3, 5), range(590, 600)], ids=["first", "early", "last"])
+def test_a_figure_that_is_told_now_and_then_does_not_count(tmp_path, name, told):
+    """It stands beside; the power that is told throughout counts, wherever the others are told."""
+    head = f"timestamp,gpu,{name},average_socket_power\n"
+    rows = "".join(f"{T0 + s},0,{1000 + 90 * s if s in told else 'N/A'},100\n" for s in range(600))
+    got = read_text(IMPORTER, tmp_path, head + rows)
+    assert float(got.energy_j) == pytest.approx(59_900)
+    assert got.runs[0].energy[0].method == "amd-smi average_socket_power"
+
+
+def test_a_counter_that_is_told_a_little_later_than_power_counts(tmp_path):
+    head = "timestamp,gpu,socket_power,total_energy_consumption\n"
+    rows = "".join(f"{T0 + s},0,90,{1000 + 100 * s if s > 1 else 'N/A'}\n" for s in range(40))
+    got = read_text(IMPORTER, tmp_path, head + rows)
+    assert got.runs[0].energy[0].method == "amd-smi total_energy_consumption"

@@ -107,3 +107,11 @@ def test_other_tables_with_gpus_are_not_claimed(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("GPU     PVIOL     TVIOL  PHOT_TVIOL\n  0       0 %       0 %         0 %\n")
     assert not claimed(IMPORTER, file)
+
+
+def test_a_header_of_another_order_is_refused_and_one_that_was_cut_off_is_none(tmp_path):
+    other = HEAD.replace("GPU_TEMP  MEM_TEMP", "MEM_TEMP  GPU_TEMP")
+    with pytest.raises(InputFileError, match="another header on line 24"):
+        read_text(IMPORTER, tmp_path, table() + other + row(12, 0, 100))
+    got = read_text(IMPORTER, tmp_path, table() + HEAD[:40])
+    assert float(got.energy_j) == pytest.approx(3000)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from carbonlens.errors import InputFileError
 from carbonlens.importers import codecarbon_blocks
 from carbonlens.importers.codecarbon import IMPORTER
 from carbonlens.importers.codecarbon_columns import Lines
@@ -227,3 +228,15 @@ def test_lines_with_quotes_control_characters_or_another_width_are_odd():
     lines = Lines(b'a,b\n"a",b\na\nx\x01,b\na,b,c\n\nc,d\n', 2)
     assert lines.is_regular.tolist() == [True, False, False, False, False, False, True]
     assert lines.regular() == b"a,b\nc,d\n"
+
+
+def test_another_header_in_a_large_file_is_refused_as_in_a_small_one(tmp_path):
+    """Energies of parts would be read as that of the whole, or the other way round."""
+    row = ROW_1.split(",")
+    turned = ",".join([*S38.split(",")[1:], S38.split(",")[0]])
+    lines = [S38, *[ROW_1] * 60, turned, *[",".join([*row[1:], row[0]])] * 60]
+    path = tmp_path / "emissions.csv"
+    path.write_text("\n".join(lines) + "\n")
+    for columns in (True, False):
+        with pytest.raises(InputFileError, match="another header on line 62"):
+            by(path, Options(), columns=columns)

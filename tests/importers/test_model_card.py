@@ -298,3 +298,10 @@ def test_front_matter_that_no_figure_can_be(text):
 def test_a_saving_may_be_below_0():
     table = "step,energy (kWh),saving (%)\na,10,-5\n"
     assert [f for f in check_claims(claims_of(table, "t.csv")) if f.code == "CL719"] == []
+
+
+def test_a_second_header_of_a_csv_begins_another_table():
+    text = "model,energy (kWh),emissions (kg)\na,1.5,0.3\nmodel,emissions (kg),energy (kWh)\nb,0.4,2.5\n"
+    first, second = claims_of(text, "t.csv")
+    assert (first.energy.value, first.emissions.value) == (Decimal("1.5"), Decimal("0.3"))
+    assert (second.energy.value, second.emissions.value) == (Decimal("2.5"), Decimal("0.4"))

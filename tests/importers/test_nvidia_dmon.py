@@ -125,3 +125,28 @@ def test_the_output_of_pmon_is_not_claimed(tmp_path):
         "# gpu        pid  type    sm   mem\n# Idx          #   C/G     %     %\n    0  123 C 1 1\n"
     )
     assert not claimed(IMPORTER, path)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "# gpu  gtemp    pwr  mtemp     sm    mem\n# Idx      C      W      C      %      %\n",
+        "# gpu    pwr  gtemp  mtemp     sm    mem\n# Idx     mW      C      C      %      %\n",
+        "# gpu  gtemp    pwr    mem\n# Idx      C      W      %\n",
+    ],
+    ids=["order", "unit", "columns"],
+)
+def test_a_header_that_is_another_is_refused_with_its_line(tmp_path, head):
+    """The power would be read from the column that it stood in before."""
+    row = "    0    300     60      -     10      1\n"
+    text = PLAIN + row * 5 + head + "    0     60    300      -     10      1\n"
+    with pytest.raises(InputFileError, match=r"another header on line [89]") as error:
+        read_text(IMPORTER, tmp_path, text, Options(interval_s=1.0))
+    assert "part the file" in error.value.mend
+
+
+def test_a_header_that_was_cut_off_at_the_end_is_no_other(tmp_path):
+    row = "    0    300     60      -     10      1\n"
+    for cut in range(1, len(PLAIN)):
+        got = read_text(IMPORTER, tmp_path, PLAIN + row * 5 + PLAIN[:cut], Options(interval_s=1.0))
+        assert float(got.energy_j) == pytest.approx(1500)

@@ -93,12 +93,14 @@ def logs(draw):
             cells[place] = draw(st.sampled_from(STAMPS if place == "t" else STRANGE))
         line = HEADS[head].format(**cells)
         kinds = ["whole"] * 20 + ["cut", "longer", "blank", "header", "padded", "twice"]
+        kinds += ["other header"] if draw(st.integers(0, 9)) == 0 else []
         kind = draw(st.sampled_from(kinds)) if n >= 4 else "whole"
         lines += {
             "cut": [line[: draw(st.integers(1, len(line)))]],
             "longer": [line + ","],
             "blank": ["", line, "  "],
             "header": [head, line],
+            "other header": [", ".join(head.replace(", ", ",").split(",")[::-1]), line],
             "padded": [line + "\0\0"],
             "twice": [line, line],
         }.get(kind, [line])

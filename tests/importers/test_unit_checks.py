@@ -83,6 +83,11 @@ def test_energy_against_the_power_beside_it(source, energy_j, watts, seconds, mu
         ("gpu", 300.0, "W", None),
         ("gpu", 300_000.0, "W", "mW would fit"),
         ("total", 5_000_000.0, "W", "W would fit"),
+        ("gpu", 5_000.0, "kw", ": W would fit, under a header of kW"),
+        ("gpu", 300_000.0, "w", ": mW would fit, under a header of W"),
+        ("gpu", 300_000.0, "mJ", ": uJ would fit, under a header of mJ"),
+        ("gpu", 300_000.0, "mj", "more than any has"),
+        ("gpu", 300_000.0, "hp", "more than any has"),
         ("gpu", -10.0, "W", "below zero"),
         ("wall", 20_000.0, "W", None),
         ("gpu", None, "W", None),
@@ -91,6 +96,17 @@ def test_energy_against_the_power_beside_it(source, energy_j, watts, seconds, mu
 def test_power_that_no_device_has(source, part, watts, unit, told):
     found = list(of_trace(part, watts, unit, source))
     assert (found == []) if told is None else told in found[0].message
+
+
+@pytest.mark.parametrize("unit", ["mj", "hp", "MW"])
+def test_a_unit_that_may_be_two_or_is_none_of_ours_is_no_ground_for_an_offer(source, unit):
+    (found,) = of_trace("gpu", 300_000.0, unit, source)
+    assert "would fit" not in found.message
+
+
+def test_a_milliwatt_in_lower_case_is_one(source):
+    (found,) = of_trace("gpu", 0.3, "mw", source, least_w=1.0)
+    assert ": W would fit, under a header of mW" in found.message
 
 
 @pytest.mark.parametrize(

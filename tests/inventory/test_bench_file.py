@@ -95,6 +95,12 @@ REFUSED = {
     "zero units": (GOOD.replace("units = 100", "units = 0"), "units"),
     "more units than a record holds": (GOOD.replace("units = 100", "units = 1000000000000000000"), "units"),
     "unknown key": (GOOD.replace("title", "titel"), "titel"),
+    "few rounds by name": (GOOD.replace("units = 100", "units = 100\nleast_rounds = 6"), "least_rounds is 6"),
+    "least above most": (
+        GOOD.replace("units = 100", "units = 100\nleast_rounds = 50\nmost_rounds = 20"),
+        "least_rounds is 50, and most_rounds 20",
+    ),
+    "no width": (GOOD.replace("units = 100", "units = 100\nhalf_width = 0"), "half_width is 0.0"),
     "few rounds": (GOOD.replace("units = 100", "units = 100\nleast_rounds = 6"), "at least 10"),
     "most below least": (GOOD.replace("units = 100", "units = 100\nmost_rounds = 9"), "allow 10 at least"),
     "no window": (GOOD.replace("units = 100", "units = 100\nwindow_s = 0.0"), "window_s"),

@@ -3,6 +3,8 @@
 import asyncio
 import contextvars
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -174,3 +176,49 @@ def test_a_run_that_outlives_what_encloses_it_is_part_of_what_is_around_that(lin
     assert lineage.leave(INNER)
     assert lineage.parent_of(INNER) is None
     os.environ.pop(VARIABLE)
+
+
+def test_a_run_that_ended_is_no_parent_in_a_fork_either(lineage):
+    def blocks(test):
+        for run_id, leaves in ((OUTER, False), (INNER, False), (OUTER, True), (INNER, True)):
+            if leaves:
+                lineage.leave(run_id)
+            else:
+                lineage.enter(run_id, lineage.parent())
+            test(run_id, leaves)
+
+    told = []
+    contextvars.copy_context().run(blocks, lambda *_: told.append(lineage.at_fork()))
+    assert told == [OUTER, INNER, INNER, None]
+
+
+@apart
+def test_a_fork_in_a_run_that_another_thread_closed_is_part_of_what_is_around_it(lineage):
+    lineage.enter(OUTER, None)
+    lineage.enter(INNER, OUTER)
+    in_thread(lambda: lineage.leave(INNER))
+    assert lineage.at_fork() == OUTER
+
+
+@apart
+def test_a_fork_asks_no_lock_that_its_parent_holds(lineage):
+    lineage.enter(OUTER, None)
+    with lineage._lock:
+        assert lineage.at_fork() == OUTER
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_knows_no_run_that_has_ended(tmp_path):
+    code = (
+        "import os, carbonlens\n"
+        "a, b = (carbonlens.track(n, study='s', ledger='led') for n in 'ab')\n"
+        "a.__enter__(); b.__enter__(); a.__exit__(None, None, None); b.__exit__(None, None, None)\n"
+        "if not (child := os.fork()):\n"
+        "    with carbonlens.track('c', study='s', ledger='led') as run: pass\n"
+        "    print(run.run.parent_run_id, flush=True); os._exit(0)\n"
+        "os.waitpid(child, 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "None\n"

@@ -44,6 +44,15 @@ def test_a_wrong_request_is_refused_and_nothing_written(tmp_path, wrong):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_report_that_is_unknown_is_refused_with_all_that_are(tmp_path):
+    with pytest.raises(UsageError, match="'quarterly'") as refused:
+        report(comparison(), out_dir=tmp_path, sections=["quarterly"])
+    assert refused.value.mend == "known: business-case, engineering, sustainability"
+    with pytest.raises(UsageError, match="the report of a quarter") as refused:
+        report(comparison(), out_dir=tmp_path, sections=["engineering", "sustainability"])
+    assert "report_sustainability" in refused.value.mend
+
+
 def test_an_unwritable_place_is_refused_before_the_work(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UnwritableError, match="file"):

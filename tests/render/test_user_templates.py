@@ -132,6 +132,13 @@ def test_a_number_that_is_no_figure_is_refused(tmp_path, section, forged):
     assert refused.value.where == f"{own}/{PAGE[section]}:3"
 
 
+def test_a_number_written_as_character_references_is_found_on_its_line(tmp_path):
+    own = folder(tmp_path, "business-case", "{% block extra %}\n<p>&#57;&#x39; trees</p>{% endblock %}")
+    with pytest.raises(VerificationError) as refused:
+        page(own)
+    assert refused.value.where == f"{own}/{PAGE['business-case']}:4"
+
+
 def test_a_page_of_ours_is_extended_and_not_replaced(tmp_path):
     own = folder(tmp_path, "business-case", "")
     (own / PAGE["business-case"]).write_text("<p>nothing but this</p>")
@@ -146,7 +153,7 @@ def test_every_block_has_a_line_and_a_begun_folder_changes_nothing(tmp_path):
         source = template_file(name).read_text(encoding="utf-8")
         assert source.count("{% block ") == len(blocks) > 0
     files = init_templates(tmp_path / "own")
-    assert (tmp_path / "own" / "theme.toml") in files
+    assert set(files) == {tmp_path / "own" / name for name in (*PAGES, "theme.toml")}
     words = page(tmp_path / "own").split("</style>")[1].split()
     assert words == render_html(view("demo"), ("business-case",)).split("</style>")[1].split()
     words = page(tmp_path / "own", "sustainability").split("</style>")[1].split()
@@ -225,6 +232,7 @@ def test_a_picture_that_is_none_is_refused(tmp_path, name, content, words):
         ('[fonts]\nregular = "theme.toml"', "no font"),
         ('[fonts]\nregular = "../../secret.ttf"', "leads out of the folder"),
         ("[colours", "not valid TOML"),
+        ('[numbers]\ndates = "%d.%m.%Y"', "numbers.dates: '%d.%m.%Y' is none of its values"),
     ],
 )
 def test_a_theme_that_cannot_be_used_is_refused_with_words(tmp_path, theme, words):
@@ -265,7 +273,8 @@ def test_colours_and_fonts_follow_ours(tmp_path):
 
 
 def test_every_file_of_the_folder_counts_for_its_hash(tmp_path):
-    own = folder(tmp_path, "business-case", "", "[colours]\n")
+    body = "{% block extra %}{% include 'b.j2' %}{% endblock %}"
+    own = folder(tmp_path, "business-case", body, "[colours]\n")
     hashes = {find_look(own)[0].sha256}
     for name, content in (("theme.toml", b"[colours]\n#"), ("a.png", png()), ("b.j2", b"x")):
         (own / name).write_bytes(content)

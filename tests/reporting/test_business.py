@@ -191,6 +191,23 @@ def test_the_headline_says_whether_it_is_worth_it():
     assert "at most" in title("no effort")
 
 
+def test_the_headline_gives_the_range_where_it_may_be_a_loss():
+    comparison, result = result_of("golden")
+    for low, high in ((-2110.0, 30100.0), (10.0, 30100.0), (-50.0, -10.0)):
+        drawn = replace(result.monte_carlo, low=low, high=high)
+        title = plain_text(
+            build_view(comparison, replace(result, monte_carlo=drawn)).business_case.investment.title
+        )
+        ranged = "; all ranges together give EUR −2 110 to EUR 30 100"
+        assert title.replace("\u202f", " ").replace("\u00a0", " ").endswith(ranged) == (low < 0 < high)
+
+
+def test_the_dashed_line_of_the_tornado_is_explained():
+    comparison, result = result_of("whole")
+    drawn = build_view(comparison, result).business_case.investment.tornado
+    assert drawn.axis.endswith("dashed: all as expected")
+
+
 def test_a_bar_that_is_not_its_figure_is_refused():
     comparison, result = result_of("whole")
     view = build_view(comparison, result)

@@ -76,3 +76,15 @@ def test_parts_that_are_no_sum_are_left_as_they_are():
     assert made.printed("p0", parts["p0"]).text == fmt.mass(parts["p0"]).text
     unknown = column(fmt.mass, "total", Estimate(value=None, unit="kg", state="unknown"), parts)
     assert unknown.printed("total", Estimate(value=None, unit="kg", state="unknown")).text == fmt.UNKNOWN
+
+
+def test_a_part_far_from_what_it_is_for_the_sake_of_the_sum_is_rough_and_less_so_with_a_place_more():
+    """139 kWh were printed as 0.2 MWh, as 4.77 and 4.63 MWh are 4.8 and 4.6."""
+    parts = {n: Estimate(value=v * 3.6e9, unit="J") for n, v in (("met", 4.769), ("b", 0.234), ("c", 0.61))}
+    total = Estimate(value=add(parts.values(), "J").value, unit="J", u_random=0.11 * 3.6e9)
+    inner = {n: Estimate(value=v * 3.6e9, unit="J") for n, v in (("runs", 4.63), ("rest", 0.139))}
+    for least, rough in ((None, ["rest"]), (2, [])):
+        made = column(fmt.energy, "total", total, parts, least=least)
+        made = made.with_parts(made.numbers["met"], inner)
+        assert [n for n, e in {**parts, **inner}.items() if made.is_rough(n, e)] == rough
+        assert math.fsum(made.numbers[n] for n in inner) == pytest.approx(made.numbers["met"])

@@ -73,7 +73,10 @@ def test_words():
         "1k tokens",
         "days",
     ]
-    assert (in_words(0), in_words(13), in_words(99)) == ("no", "thirteen", "more than twenty")
+    assert [in_words(n) for n in (0, 13, 20, 39, 99, 100, 115, 999, 1000)] == [
+        "no", "thirteen", "twenty", "thirty-nine", "ninety-nine", "one hundred", "one hundred and fifteen",
+        "nine hundred and ninety-nine", "a thousand or more",
+    ]  # fmt: skip
     assert [join_words(x) for x in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
         "",
         "a",

@@ -88,6 +88,8 @@ def test_a_phase_has_one_letter_in_all_panels_and_a_word_where_its_power_is_not_
     letters = [{p.name: p.letter for p in arm.phases} for arm in PAGE.power.arms]
     assert letters == [{"load": "a", "warm-up": "b", "steady": "c", "evaluation": "d"}] * 2 + [{}]
     assert PAGE.power.arms[1].phases[1].label == "b  warm-up power unknown"
+    explained = [[line for line in arm.lines if "no meter told it apart" in line] for arm in PAGE.power.arms]
+    assert [len(lines) for lines in explained] == [0, 1, 0]
     bands = [r for r in values(power_spec(PAGE.power)["concat"][0]) if "end_s" in r]
     assert sorted((r["time_s"], r["end_s"]) for r in bands) == [(s, e) for _, s, e, _ in PHASES]
 

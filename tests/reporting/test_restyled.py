@@ -48,3 +48,25 @@ def test_names_are_not_rewritten():
 
 def test_our_own_style_is_the_view_itself():
     assert restyled(view("demo"), NumberStyle()) is view("demo")
+
+
+@pytest.mark.parametrize("name", ["demo", "unknown_factors", "undetermined"])
+def test_beside_a_decimal_comma_the_ends_of_an_interval_are_not_parted_by_one(name):
+    before, after = view(name), restyled(view(name), GERMAN)
+    intervals = [
+        (f.interval, after.figures[i].interval) for i, f in before.figures.items() if ", " in f.interval
+    ]
+    assert intervals
+    for was, now in intervals:
+        assert now.count("; ") == 1
+        assert ", " not in now
+        assert now.partition("; ")[0].count(",") == was.partition(", ")[0].count(".")
+    plot = after.engineering.forest
+    assert any("; " in m.text for m in plot.means)
+    assert all(m.text in plot.alt for m in plot.means)
+
+
+def test_beside_a_decimal_point_a_comma_parts_them():
+    after = restyled(view("demo"), NumberStyle(group="'"))
+    assert any(", " in f.interval for f in after.figures.values())
+    assert not any(";" in f.interval for f in after.figures.values())

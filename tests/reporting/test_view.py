@@ -200,6 +200,36 @@ def test_the_title_claims_what_was_found(arms, title):
     assert build_view(comparison(arms)).title.replace("\u00a0", " ") == title
 
 
+SLOPE = tuple(Arm(name=f"s{i}", cpu_us=855 - 5 * i, status="undetermined") for i in range(9))
+"""Each saves too little against the one before to be shown; the last against the baseline does."""
+
+
+@pytest.mark.parametrize(
+    ("arms", "title", "tile"),
+    [
+        (
+            tuple(
+                msgspec.structs.replace(arm, measured_on=before)
+                for arm, before in zip(SLOPE, ("torch", *(s.name for s in SLOPE)), strict=False)
+            ),
+            "No step is shown to save energy against the step it was measured on: nine undetermined",
+            "no step is accepted",
+        ),
+        (
+            (Arm(name="half", cpu_us=400, status="rejected", loss=(0.03, 0.02, 0.04)),),
+            "No step is accepted, though one is shown to save energy: one rejected",
+            "no step is accepted",
+        ),
+        (SLOPE[:1], "No step is shown to save energy: one undetermined", "no saving is shown"),
+    ],
+    ids=["little by little", "rejected for its quality", "none"],
+)
+def test_the_title_denies_no_saving_that_a_table_shows(arms, title, tile):
+    view = build_view(comparison(arms))
+    assert view.title == title
+    assert {plain_text(t.lines[-1]) for t in view.business_case.tiles[:3]} == {tile}
+
+
 def test_a_saving_whose_interval_holds_none_is_not_claimed():
     made = comparison(DEMO[:1])
     step = made.steps[0]

@@ -347,7 +347,7 @@ IMPORTING_FILES: Final = (
         code="CL291",
         severity="warning",
         title="Same samples under another name",
-        meaning="A trace is byte for byte another one, and its name is that of another host or run.",
+        meaning="A trace holds the samples of another one, and its name is that of another host or run.",
         mend="nothing for a copy; name the hosts by --host, or by host in a map",
         example="holds the same samples as a.csv, under another name; counted once",
     ),
@@ -378,5 +378,25 @@ IMPORTING_FILES: Final = (
         "states its own, which stays. A unit and a count go together: neither is put to one of the source.",
         mend="mend the source, or correct a run by carbonlens runs supersede",
         example="--study, --step: left aside for 3 runs, of which the source states it otherwise",
+    ),
+    FindingCode(
+        code="CL295",
+        severity="error",
+        title="Trace overlaps another",
+        meaning="Two traces tell of one device, by its uuid, serial or place in a named host, over the same "
+        "time and not by the same samples: the later one is left out.",
+        mend="give one log that holds all of it, or cut what both hold; name the hosts of two machines",
+        example="tells of 300 s of GPU-1f2e that a.csv tells of too: left out, for its energy would count "
+        "twice",
+    ),
+    FindingCode(
+        code="CL296",
+        severity="warning",
+        title="Traces may overlap",
+        meaning="Two traces tell of devices of one name over the same time, and nothing tells whether "
+        "they are of two machines: both are counted.",
+        mend="name the host of each by --host, or by host in a map; log the uuid too",
+        example="tells of 300 s of a device named 0, as a.csv does; whether it is one device nobody can "
+        "tell: both are counted",
     ),
 )
