@@ -88,10 +88,11 @@ in a map, or by names such as `gpu_host_a.csv` and `gpu_host_b.csv`, which is sa
 
 Traces of one format that tell of one device over the same time are held against each other, within an
 import and with the ledger. Equal samples, whatever the encoding and line ends of their files, count once
-(CL210, CL291). Others that overlap by more than one sample: where a uuid, a serial number, or an index
-in a host that is told says that the device is one, the later file is refused (CL295); where only an
-index or a name does, both count, and it is said (CL296). Samples that stand in one file twice count
-once (CL201), and a clock that was set back over other samples adds both parts (CL243).
+(CL210, CL291); of an earlier import only times and energies are known, and a uuid, a serial number or an
+index in a host that is told must say that the device is one. Others that overlap by more than one sample:
+where such an id says so, the later file is refused (CL295), unless it may fill the other one's gaps; then,
+and where only an index or a name says so, both count, and it is said (CL296). Samples that stand in one
+file twice count once (CL201), and a clock that was set back over other samples adds both parts (CL243).
 
 A log that is written on (`nvidia-smi -l`) may be imported again and again: what begins with all of an
 earlier content takes the place of that import (CL292), an older copy of it adds nothing, and tags and

@@ -169,7 +169,7 @@ class _Session:
             found = self._apart(claim, before, harvested)
             if found.findings and not found.records:
                 status: FileStatus = "refused" if found.refused else "duplicate"
-                said_now = tuple(found.findings)
+                said_now = (*harvested.findings, *found.findings)
                 return [
                     self._result(s, reader.name, status, Totals(), said_now if s is group.main else ())
                     for s in group.sources
@@ -194,7 +194,7 @@ class _Session:
             without(self._runs.beside(claim.importer.name, run), contents, before.held, run.run_id)
             for run in runs
         ]
-        return apart(harvested.singles, claim.group.main, held)
+        return apart(harvested.singles, claim.group.main, held, self._runs.samples_of)
 
     def _before(self, reader: Importer, group: Group, twin: Twin) -> Before:
         """Return what was imported before of a group's content, or of its begin."""

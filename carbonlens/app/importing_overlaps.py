@@ -1,8 +1,8 @@
 """Traces that tell of the same devices over the same time: energy that would count twice.
 
-Equal samples are one log, however each file is encoded. Logs that differ and overlap count once:
-the later one is refused where an id says that the device is one, and both count, with a word,
-where an index or a name may be of two machines.
+Of a device that an id tells from all others, equal times and energies are one log, however each file
+is encoded; logs that differ and overlap count once: the later one is refused. Where an index or a name
+may be of two machines both count, with a word, and so they do where one may fill the other's gaps.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from carbonlens.domain.counting import counted
@@ -30,8 +30,8 @@ _ONE_IN_A_MACHINE: Final = re.compile(r"\d+|card\d+|(?:[0-9a-f]{4,8}:)?[0-9a-f]{
 """An index that a tool gives, or a place on a bus."""
 
 _MEND_REFUSED: Final = (
-    "give one log that holds all of it, or cut the rows that both hold; if they are of two "
-    "machines, name the host of each: --host, or host in a [[place]] of --map"
+    "cut from this file the rows of the time that the other tells; if they are of two machines, "
+    "name the host of each: --host, or host in a [[place]] of --map"
 )
 _MEND_DOUBT: Final = (
     "if they are of two machines, name the host of each: --host, or host in a [[place]] of --map; "
@@ -51,9 +51,21 @@ class Spans:
         self._timeless: dict[tuple[str, str], list[Run]] = defaultdict(list)
         self._longest_us: dict[tuple[str, str], int] = defaultdict(int)
         self._count = 0
+        self._samples: dict[tuple[str | None, str], str] = {}
 
-    def add(self, run: Run) -> None:
-        """Note a run; it is sorted in once a trace of its importer is looked at."""
+    def samples_of(self, run: Run) -> str | None:
+        """Return the hash of a run's samples; ``None`` where it was not noted with one."""
+        return self._samples.get((run.study, run.run_id))
+
+    def add(self, run: Run, samples_sha256: str | None = None) -> None:
+        """Note a run; it is sorted in once a trace of its importer is looked at.
+
+        Args:
+            run: The run.
+            samples_sha256: Of its samples, where they were read just now.
+        """
+        if samples_sha256 is not None:
+            self._samples[run.study, run.run_id] = samples_sha256
         if run.origin is not None and run.energy:
             self._waiting[run.origin.instrument.partition("/")[0]].append(run)
 
@@ -113,18 +125,24 @@ class Apart:
         self.findings: list[Finding] = []
 
 
-def apart(records: Iterable[RunRecord], source: Source, held: Sequence[Sequence[Run]]) -> Apart:
+def apart(
+    records: Iterable[RunRecord],
+    source: Source,
+    held: Sequence[Sequence[Run]],
+    samples_of: Callable[[Run], str | None],
+) -> Apart:
     """Return which runs of a trace count beside those that tell of the same devices and time.
 
     Args:
         records: Runs of the trace.
         source: The trace.
         held: For each of them the runs that it shares devices and time with.
+        samples_of: Gives the hash of a held run's samples, where it is known.
     """
     found = Apart()
     for record, near in zip(records, held, strict=True):
         others = [h for h in near if not _is_another_hosts(record.run, h)]
-        same = next((h for h in others if _is_same(record.run, h)), None)
+        same = next((h for h in others if _is_same(record, h, samples_of(h))), None)
         if same is not None and not _is_named_for_another(record.run, same, source):
             found.copies += 1
             found.findings.append(_say_copy(source, same))
@@ -145,7 +163,7 @@ def _said_of(record: RunRecord, others: Sequence[Run], source: Source, same: Run
     run = record.run
     met = [(h, _overlap_s(run, h)) for h in others]
     met = [(h, s) for h, s in met if s > _step_s(record)]
-    sure = [(h, s, d) for h, s in met if (d := _one_device(run, h)) is not None]
+    sure = [(h, s, d) for h, s in met if s > _gaps_s(run, h) and (d := _one_device(run, h)) is not None]
     if sure:
         return [_say_refused(source, *max(sure, key=lambda m: m[1]), more=len(sure) - 1)]
     unsure = [(h, s) for h, s in met if not _is_named_for_another(run, h, source)]
@@ -187,8 +205,17 @@ def _one_device(run: Run, held: Run) -> str | None:
     return None
 
 
-def _is_same(run: Run, held: Run) -> bool:
-    """Whether two runs are of the same samples: the same times, and each energy to a microjoule."""
+def _is_same(record: RunRecord, held: Run, samples_sha256: str | None) -> bool:
+    """Whether two runs are of the same samples.
+
+    Of those that were read by an earlier import only times and energies are known. Two idle boards
+    draw as many whole watts: then an id must tell that the device is one.
+    """
+    run = record.run
+    if record.measured is not None and samples_sha256 is not None:
+        return record.measured.samples_sha256 == samples_sha256
+    if run.start_us is None or _one_device(run, held) is None:
+        return False
     return (run.start_us, run.end_us) == (held.start_us, held.end_us) and _figures(run) == _figures(held)
 
 
@@ -202,6 +229,11 @@ def _overlap_s(run: Run, held: Run) -> float:
         return 0.0
     end_us = min(run.end_us or 0, held.end_us or 0)
     return (end_us - max(run.start_us or 0, held.start_us or 0)) / US_PER_S
+
+
+def _gaps_s(run: Run, held: Run) -> float:
+    """Return the seconds that one of two runs tells nothing of, and the other may."""
+    return max(run.lost_s or 0.0, held.lost_s or 0.0)
 
 
 def _step_s(record: RunRecord) -> float:
@@ -245,8 +277,8 @@ def _say_refused(source: Source, held: Run, overlap_s: float, device: str, *, mo
 def _say_doubt(source: Source, run: Run, held: Run, overlap_s: float, *, more: int) -> Finding:
     named = ", ".join(_shared(run, held)[:4])
     text = (
-        f"tells of {overlap_s:.6g} s of a device named {named}, as {_file(held)}{_more(more)} does; whether "
-        "it is one device nobody can tell: both are counted"
+        f"tells of {overlap_s:.6g} s of a device named {named}, as {_file(held)}{_more(more)} does; nobody "
+        "can tell whether both tell of the same: both are counted"
     )
     return Finding(code="CL296", severity="warning", message=text, file=source.shown, mend=_MEND_DOUBT)
 

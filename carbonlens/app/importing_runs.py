@@ -136,7 +136,7 @@ class RunKeeper:
             kept.findings += [*said, *_overlong(run, file)]
             self._known[key_of(record)] = done
             self._contents.add(run)
-            self._spans.add(run)
+            self._spans.add(run, record.measured.samples_sha256 if record.measured else None)
             self.sums.add(done)
             if run.parent_run_id is not None:
                 self._children.append(done)
@@ -170,6 +170,10 @@ class RunKeeper:
             run: The new one.
         """
         return [held for held in self._spans.near(instrument, run) if self._versions.counts(held)]
+
+    def samples_of(self, run: Run) -> str | None:
+        """Return the hash of a run's samples, where this import read them."""
+        return self._spans.samples_of(run)
 
     def tables(self, instrument: str) -> list[Run]:
         """Return a run of each table of an importer of which something was told."""

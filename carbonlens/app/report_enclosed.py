@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -81,27 +81,40 @@ def runs_csv(evidence: Evidence) -> bytes:
         evidence: Of a report.
     """
     stored = (Stored(run=run, text=msgspec.json.encode(run), file="") for run in evidence.runs)
-    rows = (without_host_names(row(one)) for one in stored)
+    rows = without_any_host_name([row(one) for one in stored])
     return csv_of(tuple(COLUMNS), ([cells[name] for name in COLUMNS] for cells in rows))
 
 
-def without_host_names(cells: Mapping[str, Any]) -> dict[str, Any]:
+def without_any_host_name(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of runs with pseudonyms in the place of the plain names of all their hosts.
+
+    Args:
+        rows: Cells by column.
+    """
+    plain = dict.fromkeys(row[n] for row in rows for n in _HOSTS if is_plain_host(row.get(n)))
+    return [without_host_names(row, plain) for row in rows]
+
+
+def without_host_names(cells: Mapping[str, Any], hosts: Collection[str] = ()) -> dict[str, Any]:
     """Return a row of runs with pseudonyms in the place of hosts' plain names.
 
-    Ids of runs too: importers end one with its host where a file tells of several.
+    Ids of runs too: importers end one with its host where a file tells of several, and a run may
+    have one of another host as its parent.
 
     Args:
         cells: By column.
+        hosts: Plain names of other rows' hosts.
     """
-    named = [cells[n] for n in _HOSTS if n in cells and is_plain_host(cells[n])]
+    named = {*hosts, *(cells[n] for n in _HOSTS if is_plain_host(cells.get(n)))}
     if not named:
         return dict(cells)
     hidden = {n: without_host_name(cells[n]) for n in _HOSTS if n in cells}
     for name in _RUN_IDS:
         said = cells.get(name) or ""
-        for host in named:
-            if said.endswith(f"-{host}"):
-                hidden[name] = said.removesuffix(host) + host_pseudonym(host)
+        ends = (said[at + 1 :] for at, letter in enumerate(said) if letter == "-")
+        host = next((end for end in ends if end in named), None)
+        if host is not None:
+            hidden[name] = said.removesuffix(host) + host_pseudonym(host)
     return {**cells, **hidden}
 
 

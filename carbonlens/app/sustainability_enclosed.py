@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from carbonlens.app.report_enclosed import csv_of, without_host_names
+from carbonlens.app.report_enclosed import csv_of, without_any_host_name
 from carbonlens.app.sustainability import Gathered
 from carbonlens.app.sustainability_carried import (
     LEDGER_ZIP,
@@ -185,7 +185,7 @@ def _of_runs(view: View, runs: int) -> Iterator[Enclosed]:
 
     parts = queries.roots(view.parts, view.orphans)
     if runs <= MOST_RUNS:
-        rows = [without_host_names(row) for row in view.rows(queries.run_table(parts))]
+        rows = without_any_host_name(view.rows(queries.run_table(parts)))
         rows.sort(key=lambda r: str(r["run_id"]))
         yield _table("runs.csv", rows, f"Every run of the quarter, {counted(len(rows), 'row')}")
         return

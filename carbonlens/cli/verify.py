@@ -73,7 +73,8 @@ def _say(found: Verified) -> None:
     maker = found.versions.get("carbonlens", (None, None))[0]
     if maker is not None:
         out.say_fact("mend", out.clip(f"verify it with the carbonlens that wrote it: {maker}", 60))
-    elif "own_templates_sha256" in found.versions:
+    made_with, here = found.versions.get("own_templates_sha256", (None, None))
+    if made_with is not None and here is None:
         out.say_fact("mend", "verify it with its templates: --templates DIR")
 
 

@@ -110,12 +110,14 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         mean_power_w: Plain mean of what was told, summed over devices; also without times.
         covered_s: Seconds that samples of every device stand for; ``None`` without times.
         uncovered_s: The other seconds of the span: with the covered ones they are the whole of it.
+        samples_sha256: Of all samples, whatever their encoding in the file.
     """
 
     samples: int
     mean_power_w: float | None
     covered_s: float | None = None
     uncovered_s: float | None = None
+    samples_sha256: str | None = None
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,6 +35,7 @@ from carbonlens.importers.contract import (
     Window,
 )
 from carbonlens.importers.records import origin_of
+from carbonlens.importers.sample_digest import sha256_of
 from carbonlens.importers.tracing import Series
 
 MOST_ALIKE: Final = 100
@@ -278,6 +279,7 @@ def measured(series: Sequence[Series]) -> Measured:
         mean_power_w=math.fsum(known) if known and len(known) == len(means) else None,
         covered_s=covered_s,
         uncovered_s=max((span_s or 0.0) - (covered_s or 0.0), 0.0) if is_told else None,
+        samples_sha256=sha256_of((f"{s.channel.device} {s.channel.name}", s.digest) for s in series),
     )
 
 

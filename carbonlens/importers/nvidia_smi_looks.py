@@ -17,7 +17,8 @@ from carbonlens.importers.tables import is_other_header, other_header
 _MOST: Final = 0.5
 """Share of rows, or of the readings of the best column, from which a column is told and not a mishap."""
 
-_KNOWN: Final = ("timestamp", *POWER, *(name for names in IDS for name in names), *NAMES, *sorted(OTHERS))
+_READ: Final = ("timestamp", *POWER, *(name for names in IDS for name in names), *NAMES)
+_KNOWN: Final = (*_READ, *sorted(OTHERS))
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -45,7 +46,8 @@ def is_header(text: str, columns: Sequence[Column], source: Source, line: int) -
     Raises:
         InputFileError: If it is another header: of other columns, another order or other units.
     """
-    if text[:1].isdigit():
+    low = text.lower()
+    if text[:1].isdigit() or (columns[0].name not in low and "power" not in low):
         return False
     found = columns_of(text)
     if len(found) == len(columns) and all(map(_is_alike, columns, found)):
@@ -59,9 +61,14 @@ def is_header(text: str, columns: Sequence[Column], source: Source, line: int) -
 
 
 def _is_alike(column: Column, other: Column) -> bool:
-    """Whether two headers mean the same by a column; one of a log without a header may have no name."""
+    """Whether two headers mean the same by a column, as far as it is read: drivers rename others.
+
+    A column of a log without a header may have no name.
+    """
     if column.name.startswith("column "):
         return other.name not in POWER
+    if column.name not in _READ and other.name not in _READ:
+        return True
     sizes = [WATTS.get(c.unit.lower()) for c in (column, other)]
     return column.name == other.name and (column.name not in POWER or sizes[0] == sizes[1])
 

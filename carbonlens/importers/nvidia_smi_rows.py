@@ -13,8 +13,9 @@ import msgspec
 _SMALL_SHARE: Final = 0.2
 """Steps shorter than this share of the long ones lie within a burst."""
 
-_WITHIN_US: Final = 20_000.0
-"""Longest step between rows that were surely read by one call, and not by the next: no loop is faster."""
+_WITHIN_US: Final = 8_000.0
+"""Longest step between rows that were surely read by one call, and not by the next: the quickest loop
+that tools' logs are known by is ``-lms 10``."""
 
 _FLOOR_US: Final = 500.0
 """Half of the millisecond that stamps are told in: what a step of none may be."""

@@ -27,6 +27,9 @@ BUCKET: Final = 1024
 _MOST_BUCKETS: Final = 1 << 16
 """Sums of one channel; of more, neighbours are joined: some 20 MB at most, however long a log is."""
 
+_FEWEST_BUCKETS: Final = 3
+"""The first and the last of some are seldom whole."""
+
 SAME_SHARE: Final = 0.9
 """Share of samples with equal time and value from which a part repeats an earlier one."""
 
@@ -95,10 +98,24 @@ class Repeats:
         return None
 
     def _knows(self, t_us: Array, values: Array, near: list[Part], *, is_whole: bool) -> bool | None:
-        """Return whether samples repeat earlier ones; ``None`` where nothing at hand tells."""
-        if any(_repeats(t_us, values, *part, is_whole=is_whole) for part in near):
-            return True
-        return self._memory.knows(t_us, values)
+        """Return whether samples repeat earlier ones; ``None`` where nothing at hand tells.
+
+        They do where nearly all of them stand in parts and buckets that are known: beside a part that is
+        there twice there may be what the log tells for the first time.
+        """
+        import numpy as np
+
+        matched = np.zeros(len(t_us), dtype=bool)
+        for earlier_us, earlier in near:
+            within = _within(t_us, earlier_us)
+            if _repeats(t_us, values, earlier_us, earlier, is_whole=is_whole):
+                matched |= within
+        known = self._memory.known(t_us, values)
+        if known is None and not matched.any():
+            return None
+        if known is not None:
+            matched |= known
+        return bool(matched.mean() >= SAME_SHARE)
 
     def _count(self, t_us: Array, values: Array, inside: npt.NDArray[np.bool_], *, is_carried: bool) -> None:
         import numpy as np
@@ -149,17 +166,23 @@ class _Memory:
         while len(self._sums) > _MOST_BUCKETS:
             self._join()
 
-    def knows(self, t_us: Array, values: Array) -> bool | None:
-        """Return whether whole buckets of samples are known; ``None`` where there is none to tell it."""
+    def known(self, t_us: Array, values: Array) -> npt.NDArray[np.bool_] | None:
+        """Return which samples stand in known buckets; ``None`` where no whole bucket tells it.
+
+        The first and the last bucket are seldom whole: they are taken for what their neighbours are.
+        """
         import numpy as np
 
-        buckets = self._buckets(t_us, values)[1:-1]
+        every = self._buckets(t_us, values)
         told = values[np.isfinite(values)]
         # One power all the time is the same after a clock was set back, too.
-        if not buckets or not len(told) or not np.ptp(told):
+        if len(every) < _FEWEST_BUCKETS or not len(told) or not np.ptp(told):
             return None
-        known = sum(count for place, total, count in buckets if (total, count) in self._sums.get(place, ()))
-        return known >= SAME_SHARE * sum(count for _, _, count in buckets)
+        are_known = [(total, count) in self._sums.get(place, ()) for place, total, count in every]
+        are_known[0], are_known[-1] = are_known[1], are_known[-2]
+        places = [place for (place, _, _), is_known in zip(every, are_known, strict=True) if is_known]
+        found: npt.NDArray[np.bool_] = np.isin(self._places(t_us), places)
+        return found
 
     def _buckets(self, t_us: Array, values: Array) -> list[tuple[int, int, int]]:
         """Return place, sum of hashes and number of the samples of each bucket, by time."""
@@ -168,12 +191,20 @@ class _Memory:
         finite = np.isfinite(t_us)
         if not self._width_us or not finite.any():
             return []
-        places = np.clip(np.floor(t_us[finite] / self._width_us), -(2**62), 2**62).astype(np.int64)
+        places = self._places(t_us[finite])
         hashes = _hashes(t_us[finite], values[finite])
         order = np.argsort(places, kind="stable")
         found, first, counts = np.unique(places[order], return_index=True, return_counts=True)
         sums = np.add.reduceat(hashes[order], first)
         return list(zip(found.tolist(), sums.tolist(), counts.tolist(), strict=True))
+
+    def _places(self, t_us: Array) -> Whole:
+        """Return the bucket of each time; one that is no number stands in none."""
+        import numpy as np
+
+        told = np.where(np.isfinite(t_us), t_us / self._width_us, -math.inf)
+        found: Whole = np.clip(np.floor(told), -(2.0**62), 2.0**62).astype(np.int64)
+        return found
 
     def _join(self) -> None:
         """Make buckets twice as wide."""
@@ -208,6 +239,14 @@ def _mixed(bits: Sums) -> Sums:
     return bits ^ (bits >> np.uint64(31))
 
 
+def _within(t_us: Array, earlier_us: Array) -> npt.NDArray[np.bool_]:
+    """Return which times stand in the time of others."""
+    import numpy as np
+
+    found: npt.NDArray[np.bool_] = (t_us >= np.nanmin(earlier_us)) & (t_us <= np.nanmax(earlier_us))
+    return found
+
+
 def _repeats(t_us: Array, values: Array, earlier_us: Array, earlier: Array, *, is_whole: bool) -> bool:
     """Whether the samples that stand in the time of earlier ones are those.
 
@@ -215,7 +254,7 @@ def _repeats(t_us: Array, values: Array, earlier_us: Array, earlier: Array, *, i
     """
     import numpy as np
 
-    within = (t_us >= np.nanmin(earlier_us)) & (t_us <= np.nanmax(earlier_us))
+    within = _within(t_us, earlier_us)
     is_whole = is_whole and bool(within.all())
     t, v = t_us[within], values[within]
     if not len(t):

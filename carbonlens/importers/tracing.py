@@ -23,6 +23,7 @@ from carbonlens.importers.contract import Channel, Chunk, Options, Window
 from carbonlens.importers.deltas import Deltas, NewDeltas, backs_of
 from carbonlens.importers.records import exact_j
 from carbonlens.importers.repeats import SAME_SHARE, Part, Repeats
+from carbonlens.importers.sample_digest import SampleDigest
 from carbonlens.signals.integral import Integral
 from carbonlens.signals.sensor import GAIN_U, GAP_PERIODS, Sensor
 
@@ -60,6 +61,7 @@ class Series:
         interval_s, start_us = options.interval_s, options.start_us
         self.channel = channel
         self.findings: list[Finding] = []
+        self.digest = SampleDigest()
         self.samples = 0
         self.first_us = math.inf
         self.last_us = -math.inf
@@ -95,6 +97,7 @@ class Series:
 
         values = np.asarray(chunk.values, dtype=np.float64)
         t_us = self._times_of(chunk, len(values))
+        self.digest.take(t_us, values)
         if self.channel.kind == "delta":
             self._take_deltas(chunk, t_us, values)
             return

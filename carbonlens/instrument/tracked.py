@@ -60,7 +60,8 @@ class TrackedRun:
         self._is_settled = False
         self._sealing = threading.Lock()
         self._open = OpenRun(self._seal_by_signal, self._tell)
-        self.step = self._recorder.add_units  # type: ignore[method-assign]  # a call less at every step
+        if type(self).step is TrackedRun.step:
+            self.step = self._recorder.add_units  # type: ignore[method-assign]  # a call less at every step
         self._stored: Deposit | None = None
         self._recovery: threading.Thread | None = None
 

@@ -80,6 +80,8 @@ def _slips(files: Collection[str], pages: Collection[str]) -> Iterator[str]:
     for name in files:
         if name == _THEME or not name.lower().endswith(_READ_BY_NONE) or _may_be_report(name):
             continue
+        if name.lower().endswith(".toml") and _THEME in files:
+            continue  # a theme that is kept beside the one in use
         # A folder's page is mistaken for one of a folder.
         wanted = [_stem(one) for one in (*pages, _THEME) if one.count("/") == name.count("/")]
         if get_close_matches(_stem(name), wanted, 1, _ALIKE):

@@ -15,6 +15,8 @@ from typing import Final
 _BOX: Final = "□"
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 _JOINERS: Final = "\u200c\u200d"
+_VARIANTS: Final = "\ufe0e\ufe0f"
+"""Say whether a sign is drawn as text or as a picture; nothing is shaped by them."""
 _MAX_MARKS: Final = 2
 
 
@@ -49,7 +51,7 @@ def is_shaped(text: str) -> bool:
     """
     return any(
         unicodedata.bidirectional(c) in ("R", "AL")
-        or unicodedata.category(c) in ("Mn", "Mc")
+        or (unicodedata.category(c) in ("Mn", "Mc") and c not in _VARIANTS)
         or c in _JOINERS
         for c in text
     )

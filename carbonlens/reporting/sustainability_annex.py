@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -256,7 +257,9 @@ def _message(one: Finding) -> str:
     name = (one.subject or "").rpartition(_OF_HOST)[2]
     if not name:
         return one.message
-    return one.message.replace(f"{_OF_HOST}{name}", f"{_OF_HOST}{without_host_name(name)}")
+    # Ids of runs end with it too, where a file tells of several hosts.
+    said = re.compile(rf"({_OF_HOST}|-){re.escape(name)}(?![\w.-])")
+    return said.sub(lambda m: f"{m[1]}{without_host_name(name)}", one.message)
 
 
 def _finding(one: Finding) -> Row:

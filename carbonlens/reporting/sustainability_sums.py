@@ -23,7 +23,8 @@ _CENT: Final = 2
 def cost_columns(cost: Cost) -> dict[str, Column]:
     """Return a cost by currency: its lines by their number and the total, rounded so that they add up.
 
-    Amounts that are all exact are printed to the cent where any of them has one.
+    Amounts that are all exact are printed to the cent where any of them has one. Beside others they
+    are rounded to whole units at most: where the total is coarser, no line is rounded for its sake.
 
     Args:
         cost: Of a period.
@@ -32,9 +33,15 @@ def cost_columns(cost: Cost) -> dict[str, Column]:
     for currency, total in cost.totals.items():
         parts = {str(n): x.amount for n, x in enumerate(cost.lines, 1) if x.currency == currency}
         every = [total, *parts.values()]
-        least = _cents(every) if all(map(is_exact, every)) else None
-        if currency != NO_CURRENCY:
-            made[currency] = column(fmt.money, TOTAL, total, parts, least=least)
+        is_sure = all(map(is_exact, every))
+        least = _cents(every) if is_sure else None
+        if currency == NO_CURRENCY:
+            continue
+        held = column(fmt.money, TOTAL, total, parts, least=least)
+        is_coarse = held.places < 0 or (held.scale is not None and held.scale.factor != 1)
+        if is_coarse and not is_sure and any(map(is_exact, parts.values())):
+            held = column(fmt.money, TOTAL, total, {})
+        made[currency] = held
     return made
 
 

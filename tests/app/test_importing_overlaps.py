@@ -64,7 +64,10 @@ def test_a_log_that_was_encoded_anew_counts_once(imported, tmp_path, make):
     assert [f.status for f in result.files] == ["imported", *["duplicate"] * 4]
     assert said(result) == [*[("CL291", "warning")] * 3, ("CL210", "info")]
     again = imported({"later.csv": text.encode("utf-16-be")})
-    assert [f.status for f in again.files] == ["duplicate"]
+    if make is log:
+        assert [f.status for f in again.files] == ["duplicate"]
+    else:  # whether an index is that of the machine of an earlier import nobody can tell
+        assert said(again) == [("CL296", "warning")]
 
 
 @pytest.mark.parametrize(("first", "end"), [(30, 90), (20, 40), (0, 30), (0, 90)])
@@ -131,3 +134,34 @@ def test_a_log_that_has_grown_is_no_overlap_with_itself(imported):
     assert (grown.totals.runs, said(grown)) == (1, [("CL292", "info")])
     beside = imported({"two.csv": log(80, 120)})
     assert said(beside) == [("CL295", "error")]
+
+
+def test_two_idle_boards_of_equal_sums_both_count(imported):
+    """Whole watts at whole seconds: as many joules in as long a time are no sign of one board."""
+    watts = [60, 61, 60, 62, 60, 61]
+    one, two = (
+        "timestamp, index, power.draw [W]\n"
+        + "".join(f"2026/01/01 00:00:{n:02}.000, 0, {w}.00 W\n" for n, w in enumerate(each))
+        for each in (watts, [60, 62, 60, 61, 60, 61])
+    )
+    assert imported({"one.csv": one}).totals.runs == 1
+    later = imported({"two.csv": two})
+    assert (later.totals.runs, said(later)) == (1, [("CL296", "warning")])
+
+
+def test_a_log_that_fills_another_ones_gap_counts(imported):
+    """Training was logged before and after an evaluation, which has a log of its own."""
+    before, after = log(0, 60), log(540, 600)
+    train = before + "".join(after.splitlines(keepends=True)[1:])
+    result = imported({"train.csv": train, "evaluation.csv": log(120, 480)})
+    assert result.totals.runs == 2
+    assert ("CL295", "error") not in said(result)
+    assert ("CL296", "warning") in said(result)
+
+
+def test_what_is_wrong_in_a_refused_log_is_said_too(imported):
+    two = log(30, 90).rstrip("\n") + "\nnonsense\n"
+    result = imported({"one.csv": log(0, 60), "two.csv": two})
+    codes = [f.code for f in result.files[1].findings]
+    assert "CL295" in codes
+    assert "CL202" in codes

@@ -14,7 +14,7 @@ import pytest
 
 from carbonlens.app import sustainability_report, sustainability_taken
 from carbonlens.app.ledger_care import compact, redact
-from carbonlens.app.report_enclosed import without_host_names
+from carbonlens.app.report_enclosed import without_any_host_name, without_host_names
 from carbonlens.app.sustainability_carried import Packed, missing_of, records_of, unpack
 from carbonlens.app.sustainability_enclosed import Basis, Taken, words_of
 from carbonlens.app.sustainability_report import report_sustainability
@@ -299,6 +299,16 @@ def test_tables_of_runs_hold_pseudonyms_in_the_place_of_hosts_names():
     assert {n: hidden[n] for n in row.keys() - names.keys()} == {n: row[n] for n in row.keys() - names.keys()}
     assert without_host_names(hidden) == hidden
     assert without_host_names({"host_id": None, "run_id": "a"}) == {"host_id": None, "run_id": "a"}
+
+
+def test_a_parent_on_another_host_is_named_as_its_own_row_is():
+    rows = [
+        {"host_id": "node1", "run_id": "p-node1", "parent_run_id": "p-node-2"},
+        {"host_id": "node-2", "run_id": "p-node-2", "parent_run_id": None},
+    ]
+    child, parent = without_any_host_name(rows)
+    assert child["parent_run_id"] == parent["run_id"]
+    assert not [text for row in (child, parent) for text in row.values() if text and "node" in text]
 
 
 def test_files_of_a_ledger_are_read_by_one_database(tmp_path, monkeypatch):

@@ -186,3 +186,27 @@ def test_a_column_that_is_told_now_and_then_does_not_count(tmp_path, told):
     got = read_text(IMPORTER, tmp_path, text, UTC)
     assert float(got.energy_j) == pytest.approx(59_900)
     assert got.runs[0].energy[0].method == "nvidia-smi power.draw"
+
+
+@pytest.mark.parametrize("bursts", [[30, 30], [20, 50, 35, 41, 28, 33, 47, 22]])
+@pytest.mark.parametrize("step_ms", [10, 12, 15])
+def test_one_gpu_in_a_quick_loop_that_was_started_anew_is_one(tmp_path, bursts, step_ms):
+    rows, at = [], 0
+    for size in bursts:
+        rows += [f"{stamp(at + step_ms * n)}, {100 + n % 7}.00 W" for n in range(size)]
+        at += step_ms * size + 5_000
+    got = read_text(IMPORTER, tmp_path, "timestamp, power.draw [W]\n" + "\n".join(rows) + "\n", UTC)
+    (record,) = got.records
+    assert len(record.run.energy) == 1
+    assert 100 <= record.measured.mean_power_w <= 106
+
+
+def test_a_column_that_nobody_reads_may_be_renamed(tmp_path):
+    head = "timestamp, index, power.draw [W], {}\n"
+    row = "{}, 0, 100.00 W, 0x0000\n"
+    first = "".join(row.format(stamp(1000 * n)) for n in range(5))
+    later = "".join(row.format(stamp(1000 * n)) for n in range(5, 10))
+    text = head.format("clocks_throttle_reasons.active") + first
+    text += head.format("clocks_event_reasons.active") + later
+    got = read_text(IMPORTER, tmp_path, text, UTC)
+    assert (got.rows, got.rows_rejected, len(got.records)) == (10, 0, 1)

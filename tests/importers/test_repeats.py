@@ -134,3 +134,16 @@ def test_covered_and_uncovered_seconds_are_the_span():
         assert told.covered_s == pytest.approx(with_gap.covered_s)
         assert told.covered_s + told.uncovered_s == pytest.approx(99.9)
     assert measured([whole]).uncovered_s == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "parts", [[(3000, 6000), (0, 6000)], [(3000, 6000), (0, 3002)], [(9000, 9500), (0, 20_000)]]
+)
+@pytest.mark.parametrize("size", [173, 50_000])
+@pytest.mark.parametrize("channel", [POWER, DELTA], ids=["power", "delta"])
+def test_what_a_log_tells_for_the_first_time_is_no_repetition(parts, size, channel):
+    """A tail before the whole, or rotated logs joined with the newest first: nothing of it is lost."""
+    places = np.concatenate([span(*p) for p in parts])
+    got, once = read(places, channel=channel, size=size), read(np.unique(places), channel=channel)
+    assert got.samples >= once.samples
+    assert got.energy_j >= once.energy_j * (1 - 1e-9)

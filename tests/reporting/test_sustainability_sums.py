@@ -207,6 +207,18 @@ def test_a_cost_of_millions_is_printed_as_any_other_and_adds_up():
     assert made.places <= 4
 
 
+@pytest.mark.parametrize("size", [1.0, 30.0])
+def test_an_exact_bill_beside_what_is_not_sure_is_never_rounded_beyond_a_unit(size):
+    unsure = ("electricity", "electricity", dollars(40_000.0 * size, 5_000.0 * size), ())
+    bills = [("cloud", f"bill {n}", dollars(v), ()) for n, v in enumerate((1234.56, 249.89, 7.44))]
+    made = of_cost(unsure, *bills)
+    view = costing(made)
+    (found,) = (b.table for s in view.document.sections for b in s.tables if b.name == "Costs")
+    amounts = ["".join(p.text for p in row.cells[-1][0]) for row in found.rows]
+    assert [number(a) for a in amounts[1:4]] == [1234.56, 249.89, 7.44], amounts
+    assert "add up to its total" not in note(view, "Costs")
+
+
 def test_the_counts_of_findings_are_those_of_the_table_of_findings():
     here, also = (
         Finding(code=code, severity=severity, message=f"{code} here", mend="mend it")
