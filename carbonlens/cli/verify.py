@@ -56,6 +56,7 @@ def _shape(found: Verified) -> dict[str, object]:
 
 def _say(found: Verified) -> None:
     from carbonlens.cli import output as out
+    from carbonlens.render.versions import OWN_TEMPLATES
 
     for line in out.wrap(_verdict(found), out.width()):
         out.say(line)
@@ -73,7 +74,7 @@ def _say(found: Verified) -> None:
     maker = found.versions.get("carbonlens", (None, None))[0]
     if maker is not None:
         out.say_fact("mend", out.clip(f"verify it with the carbonlens that wrote it: {maker}", 60))
-    made_with, here = found.versions.get("own_templates_sha256", (None, None))
+    made_with, here = found.versions.get(OWN_TEMPLATES, (None, None))
     if made_with is not None and here is None:
         out.say_fact("mend", "verify it with its templates: --templates DIR")
 

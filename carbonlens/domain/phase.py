@@ -11,7 +11,12 @@ import msgspec
 from carbonlens.domain.estimate import Estimate, unknown
 from carbonlens.domain.units import Grade, State
 
-NAMES: Final = ("load", "warm-up", "steady", "evaluation", "checkpoint")
+LOAD: Final = "load"
+WARM_UP: Final = "warm-up"
+STEADY: Final = "steady"
+EVALUATION: Final = "evaluation"
+CHECKPOINT: Final = "checkpoint"
+NAMES: Final = (LOAD, WARM_UP, STEADY, EVALUATION, CHECKPOINT)
 """Names of phases that this package gives; all others are users' own."""
 
 

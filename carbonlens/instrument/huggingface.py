@@ -25,15 +25,13 @@ from typing import Any, Final, ParamSpec, Self, SupportsFloat, TypeVar, cast
 import msgspec
 
 from carbonlens.domain.decoding import convert
+from carbonlens.domain.phase import CHECKPOINT, EVALUATION, LOAD
 from carbonlens.errors import MissingExtraError
 from carbonlens.instrument import training_findings
 from carbonlens.instrument.huggingface_types import Trainer, TrainerArguments, TrainerControl, TrainerState
 from carbonlens.instrument.request import Request
 from carbonlens.instrument.tracked import TrackedRun
 from carbonlens.instrument.training import (
-    CHECKPOINT,
-    EVALUATION,
-    LOAD,
     WARM_UP_STEPS,
     JobState,
     Training,

@@ -20,13 +20,12 @@ from typing import Any, Final, Protocol, Self, SupportsFloat, cast
 import msgspec
 
 from carbonlens.domain.decoding import convert
+from carbonlens.domain.phase import CHECKPOINT, EVALUATION
 from carbonlens.errors import MissingExtraError
 from carbonlens.instrument import training_findings
 from carbonlens.instrument.request import Request
 from carbonlens.instrument.tracked import TrackedRun
 from carbonlens.instrument.training import (
-    CHECKPOINT,
-    EVALUATION,
     WARM_UP_STEPS,
     JobState,
     Training,

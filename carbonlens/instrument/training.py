@@ -20,6 +20,7 @@ import msgspec
 
 from carbonlens.domain.direction import known_direction
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.phase import LOAD, STEADY, WARM_UP
 from carbonlens.instrument import training_findings
 from carbonlens.instrument.request import Request
 from carbonlens.instrument.track import Tracker
@@ -32,12 +33,6 @@ from carbonlens.metering.wording import error_kind, plain, unfit
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-LOAD: Final = "load"
-WARM_UP: Final = "warm-up"
-STEADY: Final = "steady"
-EVALUATION: Final = "evaluation"
-CHECKPOINT: Final = "checkpoint"
 
 WARM_UP_STEPS: Final = 10
 """Steps that fill caches, compile kernels and let clocks rise; a convention, not a measurement."""

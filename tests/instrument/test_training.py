@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carbonlens.domain.phase import EVALUATION
 from carbonlens.instrument.request import Request
 from carbonlens.instrument.training import (
-    EVALUATION,
     WARM_UP_STEPS,
     JobState,
     Training,
