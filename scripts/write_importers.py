@@ -90,9 +90,13 @@ Traces of one format that tell of one device over the same time are held against
 import and with the ledger. Equal samples, whatever the encoding and line ends of their files, count once
 (CL210, CL291); of an earlier import only times and energies are known, and a uuid, a serial number or an
 index in a host that is told must say that the device is one. Others that overlap by more than one sample:
-where such an id says so, the later file is refused (CL295), unless it may fill the other one's gaps; then,
-and where only an index or a name says so, both count, and it is said (CL296). Samples that stand in one
-file twice count once (CL201), and a clock that was set back over other samples adds both parts (CL243).
+where such an id says so, as of logs that were rotated with some lines in both, the time that is counted is
+left out of the later file, and the rest of it counts (CL297). The ledger keeps no samples, so time decides,
+not what they say. Where nothing is left, or time before and after another log, or another time of each
+device, or where the file gives several runs, it is refused (CL295). Where it may fill the other one's gaps,
+and where only an index or a name says that the device is one, both count, and it is said (CL296).
+Samples that stand in one file twice count once (CL201), and a clock that was set back over other samples
+adds both parts (CL243).
 
 A log that is written on (`nvidia-smi -l`) may be imported again and again: what begins with all of an
 earlier content takes the place of that import (CL292), an older copy of it adds nothing, and tags and

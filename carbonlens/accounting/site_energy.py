@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -55,7 +56,7 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
     group: str | None = None
 
 
-class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
+class SiteTerms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What holds at one site in the period.
 
     Attributes:
@@ -89,6 +90,11 @@ class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
     ids: Mapping[str, str] = {}
     by_month: Mapping[str, SiteTerms] = {}
     findings: tuple[Finding, ...] = ()
+
+    @cached_property
+    def each_input_id(self) -> tuple[str, ...]:
+        """``input_ids``, each once."""
+        return tuple(dict.fromkeys(self.input_ids))
 
     def of(self, month: str) -> SiteTerms:
         """Return what holds in a month of use."""

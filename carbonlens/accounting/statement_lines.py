@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import chain
 from typing import Final, Literal
 
 import msgspec
@@ -50,7 +52,7 @@ _RESERVED: Final = frozenset({"total", "by", "cost", "energy"})
 """Words of figure ids that a site's own name may not take."""
 
 
-class Amount(msgspec.Struct, frozen=True):
+class Amount(msgspec.Struct, frozen=True, gc=False):
     """An amount, and how it was made."""
 
     estimate: Estimate
@@ -58,7 +60,7 @@ class Amount(msgspec.Struct, frozen=True):
     inputs: tuple[str, ...]
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What of a line is under one set of terms.
 
     Attributes:
@@ -70,6 +72,26 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     facility: Estimate
     location: Estimate
     terms: SiteTerms
+
+    @cached_property
+    def drawn(self) -> Water:
+        """Its water."""
+        energy = Energies(
+            boundary=None,
+            device_kwh=unknown("kWh"),
+            it_kwh=self.it,
+            facility_kwh=self.facility,
+            overheads=self.terms.overheads,
+        )
+        return water.water(energy, self.terms.wue, self.terms.grid_water)
+
+    @cached_property
+    def further(self) -> Upstream:
+        """Its upstream emissions."""
+        terms, generation = self.terms, None
+        if self.location.value is not None and self.facility.value:
+            generation = through(lambda kg, e: kg / e, self.location, self.facility, unit="kg/kWh")
+        return upstream(self.facility, generation, terms.supply, terms.loss, span=terms.span)
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,8 +218,7 @@ def said_of(parts: Sequence[Part]) -> list[Finding]:
     """Return what is to be said of the water and the upstream emissions of a line."""
     said: list[Finding] = []
     for part in parts:
-        further = _upstream(part.facility, part.location, part.terms)
-        said += _about((*_water(part).findings, *further.findings), part.terms.site_id)
+        said += _about((*part.drawn.findings, *part.further.findings), part.terms.site_id)
     return list(dict.fromkeys(said))
 
 
@@ -218,8 +239,8 @@ def amounts_of(
     market_kg = unknown("kg")
     if market is not None:
         market_kg = through(formulas.emissions_kg, kwh, market.kg_per_kwh, unit="kg")
-    drawn = [_water(p) for p in parts]
-    further = [_upstream(p.facility, p.location, p.terms) for p in parts]
+    drawn = [p.drawn for p in parts]
+    further = [p.further for p in parts]
     return {
         "it_kwh": it,
         "facility_kwh": facility,
@@ -329,7 +350,11 @@ def _known(figure: str, parts: Sequence[Part], *names: str) -> tuple[str, ...]:
 
 def _grid(parts: Sequence[Part]) -> tuple[str, ...]:
     """Return the ids of the grid's factors, which tell whether the fuel's supply is in them."""
-    return tuple(dict.fromkeys(i for p in parts for i in p.terms.input_ids))
+    # Parts of a site mostly have the same ones, thousands where each hour has its own.
+    held = {id(p.terms.input_ids): p.terms for p in parts}
+    if len(held) == 1:
+        return next(iter(held.values())).each_input_id
+    return tuple(dict.fromkeys(chain.from_iterable(terms.input_ids for terms in held.values())))
 
 
 def _of_location(terms: SiteTerms) -> str:
@@ -338,24 +363,6 @@ def _of_location(terms: SiteTerms) -> str:
     if len(terms.input_ids) == 1:
         return "kg = facility_kwh * factor"
     return "kg = sum over hours of facility_kwh * factor of the hour"
-
-
-def _upstream(kwh: Estimate, location: Estimate, terms: SiteTerms) -> Upstream:
-    generation = None
-    if location.value is not None and kwh.value:
-        generation = through(lambda kg, e: kg / e, location, kwh, unit="kg/kWh")
-    return upstream(kwh, generation, terms.supply, terms.loss, span=terms.span)
-
-
-def _water(part: Part) -> Water:
-    energy = Energies(
-        boundary=None,
-        device_kwh=unknown("kWh"),
-        it_kwh=part.it,
-        facility_kwh=part.facility,
-        overheads=part.terms.overheads,
-    )
-    return water.water(energy, part.terms.wue, part.terms.grid_water)
 
 
 def _about(findings: Sequence[Finding], site_id: str) -> list[Finding]:

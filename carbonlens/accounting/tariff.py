@@ -10,7 +10,7 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import NamedTuple
 
@@ -86,9 +86,11 @@ def prices(tariffs: Sequence[Tariff], site: str, hours: Mapping[str, Sequence[Lo
     tables = {t.tariff_id: _table(t) for t in own}
     found: list[HourPrice] = []
     unpriced: dict[str, list[LocalHour]] = {}
+    # A tariff holds for whole days: asked once a day, not once an hour.
+    holds = [(t, hours.get(t.timezone, ()), cache(partial(_holds, t))) for t in own]
     for place, hour in enumerate(next(iter(hours.values()), ())):
-        local = [(t, hours[t.timezone][place]) for t in own]
-        valid = [(t, h) for t, h in local if _holds(t, h.date)]
+        local = ((t, zone[place], is_held) for t, zone, is_held in holds)
+        valid = [(t, h) for t, h, is_held in local if is_held(h.date)]
         if len(valid) != 1:
             unpriced.setdefault("two tariffs hold" if valid else "no tariff holds", []).append(hour)
             continue
@@ -123,10 +125,23 @@ def fixed_charges(
 def _table(tariff: Tariff) -> dict[tuple[int, int, int], TariffBand | None]:
     """Return the one band of each month, weekday and hour; ``None`` where it is not one."""
     table: dict[tuple[int, int, int], TariffBand | None] = {}
-    for when in product(range(1, 13), range(7), range(24)):
-        bands = [b for b in tariff.bands if b.covers(*when)]
-        table[when] = bands[0] if len(bands) == 1 else None
+    weeks: dict[tuple[TariffBand, ...], dict[tuple[int, int], TariffBand | None]] = {}
+    for month in range(1, 13):
+        # Months of the same bands have the same week.
+        bands = tuple(b for b in tariff.bands if month in b.months)
+        if bands not in weeks:
+            weeks[bands] = _week(month, bands)
+        table |= {(month, *when): band for when, band in weeks[bands].items()}
     return table
+
+
+def _week(month: int, bands: Sequence[TariffBand]) -> dict[tuple[int, int], TariffBand | None]:
+    """Return the one band of each weekday and hour of a month; ``None`` where it is not one."""
+    found: dict[tuple[int, int], TariffBand | None] = {}
+    for when in product(range(7), range(24)):
+        held = [b for b in bands if b.covers(month, *when)]
+        found[when] = held[0] if len(held) == 1 else None
+    return found
 
 
 def _holds(tariff: Tariff, date: int) -> bool:

@@ -36,6 +36,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
     trace: str | Path | None = None,
     live: bool = False,
     may_give_way: bool = False,
+    meanwhile: Sequence[str] = (),
 ) -> CommandResult:
     """Run a command and record it; runs whose process was killed are sealed meanwhile.
 
@@ -57,6 +58,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         live: True to show power and energy so far on the terminal that stderr is.
         may_give_way: True where the command may take this process's place if no other can
             be started: it then runs unmeasured, and nothing returns.
+        meanwhile: Names of modules that the caller needs afterwards, to be loaded while the command works.
 
     Raises:
         UsageError: If there is no command.
@@ -92,6 +94,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         trace=target,
         live=live,
         may_give_way=may_give_way,
+        meanwhile=meanwhile,
     )
     if recovery is not None:
         recovery.join(WAIT_S)

@@ -22,6 +22,7 @@ from carbonlens.app.explain_items import (
 from carbonlens.app.inventory import Kept
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.factor_row import FactorRow
+from carbonlens.domain.identity import is_hidden_as
 from carbonlens.domain.meter_reading import MeterReading
 from carbonlens.factors.store import FactorSet
 from carbonlens.reporting.explanation import Item
@@ -89,7 +90,9 @@ class Records:
         if name.startswith("study:"):
             return Item(item_id=name, kind="study", title=f"study {name.removeprefix('study:')}")
         if name.startswith("run:"):
-            make = self._run_items.get(name.removeprefix("run:"))
+            asked, makers = name.removeprefix("run:"), self._run_items
+            # Tables that leave the house have a pseudonym where an id ends with the name of a host.
+            make = makers.get(asked) or next((m for r, m in makers.items() if is_hidden_as(r, asked)), None)
             return None if make is None else make()
         charges, readings = self._rows
         if name.startswith("reading:"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,7 @@ from carbonlens.app.importing_places import Places
 from carbonlens.app.importing_placing import Placing
 from carbonlens.app.importing_readings import NAME as READINGS_FORMAT
 from carbonlens.app.importing_readings import ReadingKeeper, claims_readings
+from carbonlens.app.importing_rest import check_times, rest, rest_in, without_rest
 from carbonlens.app.importing_runs import RunKeeper
 from carbonlens.app.importing_told import options_of, said_of
 from carbonlens.app.importing_totals import FileResult, FileStatus, ImportResult, Sums, Totals
@@ -152,7 +154,11 @@ class _Session:
             before = self._before(reader, group, twin)
             if not twin.counts and not self._says_more(group, before, said):
                 return [self._duplicate(s, reader.name, twin.finding) for s in group.sources]
+            check_times(group.main, before.told, said)
+            if before.grown:
+                before = msgspec.structs.replace(before, told=without_rest(before.told))
             options = options_of({**before.told, **said}, self._table_of(group.main))
+            options = msgspec.structs.replace(options, kept_us=rest_in(before.told))
             harvested = harvest(reader, group, options)
         except InputFileError as error:
             return [self._refused(s, error.what, error.mend, reader.name) for s in group.sources]
@@ -167,6 +173,11 @@ class _Session:
         sha = twin.sha256
         if twin.counts and reader.kind == "trace":
             found = self._apart(claim, before, harvested)
+            less = rest(
+                claim, before, options, twin.host, found, harvested, partial(self._apart, claim, before)
+            )
+            if less is not None:
+                before, harvested, found = less.before, less.harvested, less.apart
             if found.findings and not found.records:
                 status: FileStatus = "refused" if found.refused else "duplicate"
                 said_now = (*harvested.findings, *found.findings)

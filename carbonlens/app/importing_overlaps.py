@@ -13,6 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
@@ -107,6 +109,18 @@ class Spans:
             self._longest_us[key] = max(self._longest_us[key], run.end_us - run.start_us)
 
 
+class Overlapped(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that counts, and of which devices it tells what a trace tells too.
+
+    Attributes:
+        run: The run.
+        devices: Those that are one for sure.
+    """
+
+    run: Run
+    devices: frozenset[str]
+
+
 class Apart:
     """What of a trace counts beside those that were imported before; filled run by run.
 
@@ -114,6 +128,7 @@ class Apart:
         records: Its runs that count.
         copies: How many repeat one that is there.
         refused: How many are left out since they overlap one that is there.
+        overlapped: Those that they overlap.
         findings: What is to be said.
     """
 
@@ -122,6 +137,7 @@ class Apart:
         self.records: list[RunRecord] = []
         self.copies = 0
         self.refused = 0
+        self.overlapped: list[Overlapped] = []
         self.findings: list[Finding] = []
 
 
@@ -147,27 +163,42 @@ def apart(
             found.copies += 1
             found.findings.append(_say_copy(source, same))
             continue
-        told = _said_of(record, others, source, same)
-        found.findings += told[:1]
-        if told and told[0].severity == "error":
+        sure = [] if same is not None else _sure_of(record, others)
+        told = [_say_refused(source, *max(sure, key=lambda m: m[1]), more=len(sure) - 1)] if sure else []
+        found.findings += told or _said_of(record, others, source, same)[:1]
+        if sure:
             found.refused += 1
+            found.overlapped += [
+                Overlapped(run=h, devices=frozenset(_sure_devices(record.run, h))) for h, _, _ in sure
+            ]
         else:
             found.records.append(record)
     return found
 
 
 def _said_of(record: RunRecord, others: Sequence[Run], source: Source, same: Run | None) -> list[Finding]:
-    """Return what is to be said of a record beside overlapping runs, the worst first."""
+    """Return what is to be said of a record beside runs that may overlap it, and not for sure."""
     if same is not None:
         return [_say_hosts(source, same)]
     run = record.run
-    met = [(h, _overlap_s(run, h)) for h in others]
-    met = [(h, s) for h, s in met if s > _step_s(record)]
-    sure = [(h, s, d) for h, s in met if s > _gaps_s(run, h) and (d := _one_device(run, h)) is not None]
-    if sure:
-        return [_say_refused(source, *max(sure, key=lambda m: m[1]), more=len(sure) - 1)]
-    unsure = [(h, s) for h, s in met if not _is_named_for_another(run, h, source)]
+    unsure = [(h, s) for h, s in _met(record, others) if not _is_named_for_another(run, h, source)]
     return [_say_doubt(source, run, *max(unsure, key=lambda m: m[1]), more=len(unsure) - 1)] if unsure else []
+
+
+def _met(record: RunRecord, others: Sequence[Run]) -> list[tuple[Run, float]]:
+    """Return the runs that overlap a record by more than one sample, and by how many seconds."""
+    met = [(h, _overlap_s(record.run, h)) for h in others]
+    return [(h, s) for h, s in met if s > step_s(record)]
+
+
+def _sure_of(record: RunRecord, others: Sequence[Run]) -> list[tuple[Run, float, str]]:
+    """Return the runs of which it is sure that their energy would count twice, with a device of both."""
+    run = record.run
+    return [
+        (h, s, d)
+        for h, s in _met(record, others)
+        if s > _gaps_s(run, h) and (d := _one_device(run, h)) is not None
+    ]
 
 
 def _start(entry: tuple[int, int, Run]) -> int:
@@ -198,11 +229,15 @@ def _shared(run: Run, held: Run) -> list[str]:
 
 def _one_device(run: Run, held: Run) -> str | None:
     """Return a device of both that is one for sure."""
+    return next(iter(_sure_devices(run, held)), None)
+
+
+def _sure_devices(run: Run, held: Run) -> Iterator[str]:
+    """Yield the devices of both that are one for sure."""
     is_one_machine = run.host_id is not None and run.host_id == held.host_id
     for device in _shared(run, held):
         if _ONE_IN_THE_WORLD.search(device) or (is_one_machine and _ONE_IN_A_MACHINE.fullmatch(device)):
-            return device
-    return None
+            yield device
 
 
 def _is_same(record: RunRecord, held: Run, samples_sha256: str | None) -> bool:
@@ -236,7 +271,7 @@ def _gaps_s(run: Run, held: Run) -> float:
     return max(run.lost_s or 0.0, held.lost_s or 0.0)
 
 
-def _step_s(record: RunRecord) -> float:
+def step_s(record: RunRecord) -> float:
     """Return the seconds between two samples: logs that follow one another may share that much."""
     run, told = record.run, record.measured
     if told is None or told.samples < 2 or run.start_us is None or run.end_us is None:

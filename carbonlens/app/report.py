@@ -18,7 +18,7 @@ from carbonlens.render.look import Look
 from carbonlens.reporting.content import ReportView
 
 if TYPE_CHECKING:
-    from carbonlens.render.worker import Limits, Progress
+    from carbonlens.render.worker import Later, Limits, Progress
 
 SECTIONS = ("business-case", "engineering")
 QUARTERLY = "sustainability"
@@ -212,12 +212,16 @@ def _html(given: Material, making: Making) -> bytes:
 
 def _pdf(given: Material, making: Making) -> bytes:
     from carbonlens.app.report_enclosed import enclosed
+    from carbonlens.render.worker import Later
 
-    files = enclosed(_shape(given), given.evidence)
-    return _by_worker("pdf:render_pdf", given, making, enclosed=files, made_us=given.made_us)
+    # The files inside are made here while the pages are rendered there.
+    later = Later(name="enclosed", compute=lambda: enclosed(_shape(given), given.evidence))
+    return _by_worker("pdf:render_pdf", given, making, later=later, made_us=given.made_us)
 
 
-def _by_worker(function: str, given: Material, making: Making, **further: object) -> bytes:
+def _by_worker(
+    function: str, given: Material, making: Making, later: Later | None = None, **further: object
+) -> bytes:
     """Render the pages in the process that is kept for it."""
     from carbonlens.render import worker
 
@@ -228,6 +232,7 @@ def _by_worker(function: str, given: Material, making: Making, **further: object
         look=given.look,
         limits=making.limits or worker.Limits(),
         progress=making.progress,
+        later=later,
         **further,
     )
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -31,6 +33,7 @@ _FACTOR_COLUMNS: Final = (
 )  # fmt: skip
 
 _HOSTS: Final = ("host", "host_id", "machine")
+_FILE: Final = "source_file"
 _RUN_IDS: Final = ("run_id", "parent_run_id", "supersedes")
 
 _STARTS_A_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
@@ -92,23 +95,29 @@ def without_any_host_name(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, A
         rows: Cells by column.
     """
     plain = dict.fromkeys(row[n] for row in rows for n in _HOSTS if is_plain_host(row.get(n)))
-    return [without_host_names(row, plain) for row in rows]
+    files = cache(_hiding(plain)) if plain else None
+    return [without_host_names(row, plain, files) for row in rows]
 
 
-def without_host_names(cells: Mapping[str, Any], hosts: Collection[str] = ()) -> dict[str, Any]:
+def without_host_names(
+    cells: Mapping[str, Any], hosts: Collection[str] = (), files: Callable[[str], str] | None = None
+) -> dict[str, Any]:
     """Return a row of runs with pseudonyms in the place of hosts' plain names.
 
     Ids of runs too: importers end one with its host where a file tells of several, and a run may
-    have one of another host as its parent.
+    have one of another host as its parent. And names of source files, which often tell the host.
 
     Args:
         cells: By column.
         hosts: Plain names of other rows' hosts.
+        files: What the name of a file is with pseudonyms in it; made for these hosts when ``None``.
     """
     named = {*hosts, *(cells[n] for n in _HOSTS if is_plain_host(cells.get(n)))}
     if not named:
         return dict(cells)
     hidden = {n: without_host_name(cells[n]) for n in _HOSTS if n in cells}
+    if cells.get(_FILE):
+        hidden[_FILE] = (files or _hiding(named))(cells[_FILE])
     for name in _RUN_IDS:
         said = cells.get(name) or ""
         ends = (said[at + 1 :] for at, letter in enumerate(said) if letter == "-")
@@ -116,6 +125,21 @@ def without_host_names(cells: Mapping[str, Any], hosts: Collection[str] = ()) ->
         if host is not None:
             hidden[name] = said.removesuffix(host) + host_pseudonym(host)
     return {**cells, **hidden}
+
+
+def _hiding(hosts: Iterable[str]) -> Callable[[str], str]:
+    """Return what puts pseudonyms in the place of hosts in the name of a file.
+
+    Each stands as a word of its own, in large or small letters, by its whole name or by the first
+    label of a domain name: ``log-gpu07.csv`` tells ``gpu07.example.org``.
+    """
+    # The first label of an address is a number, and no name.
+    labels = {label: h for h in hosts if (label := h.partition(".")[0]) and not label.isdigit()}
+    names = labels | {h: h for h in hosts}
+    known = {n.casefold(): h for n, h in names.items()}
+    longest_first = "|".join(map(re.escape, sorted(names, key=lambda n: (-len(n), n))))
+    said = re.compile(rf"(?<![^\W_])(?:{longest_first})(?![^\W_])", re.IGNORECASE)
+    return lambda name: said.sub(lambda m: host_pseudonym(known.get(m[0].casefold(), m[0])), name)
 
 
 def factors_csv(evidence: Evidence) -> bytes:

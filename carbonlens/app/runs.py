@@ -15,6 +15,7 @@ from carbonlens.accounting.job_runs import JobRun, billed, job_runs
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.identity import is_hidden_as
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import US_PER_S
 from carbonlens.errors import SelectionError
@@ -243,7 +244,9 @@ def _matching(text: str, runs: Sequence[Run]) -> list[Run]:
     exact = [r for r in runs if r.run_id == text]
     if exact or len(text) < _SHORTEST_ID:
         return exact
-    return [r for r in runs if r.run_id.startswith(text) or r.run_id.endswith(text)]
+    near = [r for r in runs if r.run_id.startswith(text) or r.run_id.endswith(text)]
+    # Tables that leave the house have a pseudonym where an id ends with the name of a host.
+    return near or [r for r in runs if is_hidden_as(r.run_id, text)]
 
 
 def _begun_last(runs: Sequence[Run]) -> list[Run]:

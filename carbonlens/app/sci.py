@@ -50,6 +50,7 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
         scope: Period or study, as it was asked for.
         prefix: Of the ids of its figures: what was asked for, and nothing else, makes them again.
         figures: Every number of it, and the leaves that they rest on.
+        runs_of: Runs by the id that figures name them by; none of them where they are not listed.
     """
 
     sci: Sci
@@ -82,6 +83,7 @@ def make_sci(  # noqa: PLR0913 - each is a choice of the one who asks
     factors: str | Path | FactorSet | None = None,
     ledger: str | Path | None = None,
     embodied_source: str | None = None,
+    listed: bool = True,
 ) -> Scored:
     """Return the score of a study, or of all runs of a period.
 
@@ -99,6 +101,7 @@ def make_sci(  # noqa: PLR0913 - each is a choice of the one who asks
         factors: The user's own factors, found likewise, or a whole set.
         ledger: The ledger's folder; found likewise.
         embodied_source: Name of the one source of embodied figures to take.
+        listed: Whether the runs are listed, for ``explain``; else what they are of has a name alone.
 
     Raises:
         SelectionError: If the ledger is not there, or no run is selected.
@@ -128,6 +131,7 @@ def make_sci(  # noqa: PLR0913 - each is a choice of the one who asks
                 calendar=calendar,
                 hours=hours,
                 embodied_source=embodied_source or kept.inventory.terms.embodied_source,
+                listed=listed,
             )
             question = _Question(
                 unit=wanted,
@@ -176,7 +180,8 @@ def _scored(asked: Asked, question: _Question) -> Scored:
     runs_of = {name: runs for b in built for name, runs in b.runs_of.items()}
     if not boundary.is_stated:
         held = [g for part in boundary.parts.values() for g in part]
-        runs_of |= _named(f"runs.{prefix}.counted", counting_runs(asked, held, unit))
+        counting = counting_runs(asked, held, unit)
+        runs_of |= {} if counting is None else {f"runs.{prefix}.counted": counting}
     figures = [_led(f, prefix, built, runs_of) for f in figures]
     return Scored(
         sci=made,
@@ -202,10 +207,6 @@ def _prefix_of(question: _Question) -> str:
     per = "" if unit.per == 1 else f"*{unit.per:.15g}"
     role = [question.ai] if question.ai is not None else []
     return ".".join(["sci", question.scope, *role, f"{unit_in_id(unit.name)}{stated}{per}"])
-
-
-def _named(name: str, runs: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    return {name: runs} if runs else {}
 
 
 def _led(

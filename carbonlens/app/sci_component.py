@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
     from carbonlens.ledger.frames import View
+    from carbonlens.ledger.selecting import Kind
 
 Evidence = Literal["measured", "stated", "modelled", "measured and modelled", "missing"]
 
@@ -35,7 +36,11 @@ _MEASURED: frozenset[Grade] = frozenset({"A", "B", "C"})
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What components are made of: the selected runs, and what holds where and when they ran."""
+    """What components are made of: the selected runs, and what holds where and when they ran.
+
+    Attributes:
+        listed: Whether runs are listed, else only what there are any of is named.
+    """
 
     view: View
     inventory: Inventory
@@ -43,6 +48,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     calendar: Calendar
     hours: Period
     embodied_source: str | None = None
+    listed: bool = True
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,14 +119,14 @@ def components(asked: Asked, parts: Mapping[str, tuple[RunGroup, ...]]) -> tuple
     views = {(part.name, site): part.at(site) for part in read for site in part.sites}
     whole = _of_groups(asked, [g for groups in parts.values() for g in groups])
     hardware = hardware_of(asked, views, whole)
-    return tuple(b for part in read for b in _of_part(part, hardware))
+    return tuple(b for part in read for b in _of_part(part, hardware, listed=asked.listed))
 
 
-def counting_runs(asked: Asked, groups: Sequence[RunGroup], unit: FunctionalUnit) -> tuple[str, ...]:
-    """Return the runs that count a functional unit, among those of some groups.
+def counting_runs(asked: Asked, groups: Sequence[RunGroup], unit: FunctionalUnit) -> tuple[str, ...] | None:
+    """Return the runs that count a functional unit, among those of some groups; ``None`` if none does.
 
     Args:
-        asked: The selected runs.
+        asked: The selected runs; without their list, one that counts it is all that is looked for.
         groups: Of the boundary.
         unit: What they count.
     """
@@ -130,30 +136,30 @@ def counting_runs(asked: Asked, groups: Sequence[RunGroup], unit: FunctionalUnit
 
     view = _of_groups(asked, groups)
     counts = nw.col("unit").is_in([unit.name, unit.plural]) & ~nw.col("units").is_null()
-    rows = view.rows(queries.roots(view.parts, view.orphans).filter(counts).select("run_id").unique())
-    return tuple(sorted(row["run_id"] for row in rows))
+    runs = queries.roots(view.parts, view.orphans).filter(counts).select("run_id")
+    rows = view.rows(runs.unique() if asked.listed else runs.head(1))
+    return tuple(sorted(row["run_id"] for row in rows if asked.listed)) if rows else None
 
 
 def _of_groups(asked: Asked, groups: Sequence[RunGroup]) -> View:
     """Return the selected runs of some groups."""
-    import functools
-    import operator
+    from carbonlens.ledger.selecting import of_kinds, only
 
-    from carbonlens.ledger.selecting import in_group, only
+    return only(asked.view, of_kinds(_kinds(groups)))
 
-    kinds = dict.fromkeys((g.role, g.stage, g.unit, g.study) for g in groups)
-    return only(asked.view, functools.reduce(operator.or_, (in_group(*kind) for kind in kinds)))
+
+def _kinds(groups: Sequence[RunGroup]) -> tuple[Kind, ...]:
+    return tuple(dict.fromkeys((g.role, g.stage, g.unit, g.study) for g in groups))
 
 
 def _read(asked: Asked, part: str, groups: Sequence[RunGroup]) -> _Part:
-    view = _of_groups(asked, groups)
     hours = replace(asked.hours, text=f"{asked.hours.text}.{part}")
-    read = PeriodReading(view, asked.inventory, asked.factors, hours)
+    read = PeriodReading(asked.view, asked.inventory, asked.factors, hours, kinds=_kinds(groups))
     activities, findings = read.activities()
     terms = {name: place.terms for name, place in read.places.items()}
     return _Part(
         name=part,
-        view=view,
+        view=_of_groups(asked, groups),
         read=read,
         activities=tuple(activities),
         findings=tuple(findings),
@@ -161,8 +167,8 @@ def _read(asked: Asked, part: str, groups: Sequence[RunGroup]) -> _Part:
     )
 
 
-def _of_part(part: _Part, hardware: Mapping[tuple[str, str], Hardware]) -> list[Built]:
-    runs_of = part.read.runs()
+def _of_part(part: _Part, hardware: Mapping[tuple[str, str], Hardware], *, listed: bool) -> list[Built]:
+    runs_of = part.read.runs() if listed else dict.fromkeys(part.read.runs_names(), ())
     return [
         _built(
             part.name,

@@ -106,7 +106,7 @@ def _on(asked: Asked, view: View) -> dict[str, Use]:
 
 def _hardware(asked: Asked, view: View, own: list[tuple[_Held, float]]) -> Hardware:
     """Return what the runs of one component reserved, with its own hours on each asset."""
-    from carbonlens.ledger.selecting import run_groups
+    from carbonlens.ledger.selecting import untimed_runs
 
     shares: list[EmbodiedShare] = []
     why: list[str] = []
@@ -127,7 +127,7 @@ def _hardware(asked: Asked, view: View, own: list[tuple[_Held, float]]) -> Hardw
     for name, hours in sorted(hours_on_nothing(view, asked.inventory).items()):
         why.append(f"no asset holds {hours:.4g} h on {name}")
         shares.append(_unknown(hours, name, why[-1]))
-    untimed = sum(g.untimed for g in run_groups(view))
+    untimed = untimed_runs(view)
     if untimed:
         why.append(f"{counted(untimed, 'run states', 'runs state')} no duration")
     if (untimed or is_open) and shares:

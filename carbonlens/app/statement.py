@@ -109,6 +109,7 @@ class _Question(msgspec.Struct, frozen=True, kw_only=True):
     embodied_source: str | None = None
     said: tuple[Finding, ...] = ()
     also: tuple[str, ...] = ()
+    work: str | None = None
 
     @property
     def span_us(self) -> tuple[int, int]:
@@ -135,6 +136,7 @@ def make_statement(  # noqa: PLR0913 - each is a choice of the one who asks
     *,
     by: str | None = None,
     also: Sequence[str] = (),
+    work: str | None = None,
     inventory: str | Path | None = None,
     factors: str | Path | FactorSet | None = None,
     ledger: str | Path | None = None,
@@ -150,6 +152,8 @@ def make_statement(  # noqa: PLR0913 - each is a choice of the one who asks
         by: One of ``LABELS`` (a zone is as runs record it, else of their site) or ``tag:NAME`` for a line
             of each; sites always have theirs.
         also: Further labels to split it by, each in a statement of its own (``Made.splits``).
+        work: By what classes of its work are told apart, where that is asked for next within
+            ``one_opening`` (``read_work``): it is summed with the rest.
         inventory: The inventory folder; found as the command line finds it when ``None``.
         factors: The user's own factors, found likewise, or a whole set.
         ledger: The ledger's folder; found likewise.
@@ -179,7 +183,7 @@ def make_statement(  # noqa: PLR0913 - each is a choice of the one who asks
             raise SelectionError("the ledger is not there", where=store.shown, mend="check --ledger")
         asked = _question(store, kept, held, period, None if by == "site" else by, present)
         asked = replace(asked, embodied_source=embodied_source or kept.inventory.terms.embodied_source)
-        asked = replace(asked, also=tuple(also))
+        asked = replace(asked, also=tuple(also), work=work)
         given, others = _given(asked)
         whole, hourly = _with_hours(statement(given), asked)
         return Made(
@@ -261,9 +265,11 @@ def _given(asked: _Question) -> tuple[Given, list[Given]]:
         read = PeriodReading(view, inventory, asked.factors, asked.hours, _loaded(meters, counted_by_meters))
         rents = rented(view, inventory, asked.span_us, bills.time, read.sites)
         read.without_electricity(undeclared_clouds(bills, read, inventory) | rents.places)
-        activities, findings = read.activities()
-        if not activities and not counted_by_meters:
+        if not read.sites and not counted_by_meters:
             raise _no_runs(store, asked)
+        labels = dict.fromkeys((None, asked.by, *asked.also))
+        read.prepare(labels, asked.work)
+        activities, findings = read.activities()
         grouped = read.activities(asked.by)[0] if asked.by else ()
         further = {label: read.activities(label)[0] for label in asked.also}
         used = uses(view, inventory)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.errors import SelectionError
 from carbonlens.ledger.calendar import FIRST_HOUR, LAST_HOUR, Calendar
 from carbonlens.ledger.store import Ledger
+
+if TYPE_CHECKING:
+    from carbonlens.ledger.frames import View
+
+_ASKED: Final = "ends of the runs"
+"""Name of the answer among what a view keeps."""
 
 
 def last_quarter(store: Ledger, calendar: Calendar) -> tuple[str, tuple[Finding, ...]]:
@@ -19,20 +27,27 @@ def last_quarter(store: Ledger, calendar: Calendar) -> tuple[str, tuple[Finding,
     Raises:
         SelectionError: If no run has a start.
     """
-    import narwhals as nw
-
     with store.query() as view:
-        hour = nw.col("hour_utc")
-        dated = view.parts.filter(hour >= FIRST_HOUR, hour <= LAST_HOUR)
-        (row,) = view.rows(dated.select(last=hour.max()))
-        stray = view.rows(
-            view.parts.filter((hour < FIRST_HOUR) | (hour > LAST_HOUR)).select("run_id").unique()
-        )
-    if row["last"] is None:
+        # Of the whole ledger, whichever calendar asks: a report asks again for every quarter without runs.
+        if _ASKED not in view.kept:
+            view.kept[_ASKED] = _ends(view)
+        last, stray = view.kept[_ASKED]
+    if last is None:
         raise SelectionError(
             "holds no run with a start", where=store.shown, mend="measure or import runs, or give --ledger"
         )
-    return calendar.rows(row["last"], row["last"] + 1)[0].fiscal_quarter, _undatable(len(stray))
+    return calendar.rows(last, last + 1)[0].fiscal_quarter, _undatable(stray)
+
+
+def _ends(view: View) -> tuple[int | None, int]:
+    """Return the last UTC hour that a calendar has, and how many runs have none of these."""
+    import narwhals as nw
+
+    hour = nw.col("hour_utc")
+    dated = view.parts.filter(hour >= FIRST_HOUR, hour <= LAST_HOUR)
+    (row,) = view.rows(dated.select(last=hour.max()))
+    stray = view.rows(view.parts.filter((hour < FIRST_HOUR) | (hour > LAST_HOUR)).select("run_id").unique())
+    return row["last"], len(stray)
 
 
 def _undatable(runs: int) -> tuple[Finding, ...]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from carbonlens.accounting.metered import MonthOf
-from carbonlens.accounting.places import Place
 from carbonlens.accounting.site_energy import UNSTATED, Activity
 from carbonlens.app.explain_items import named_by_study
 from carbonlens.app.inventory import calendar_of
-from carbonlens.app.statement_prices import PricedHours, priced_hours
-from carbonlens.app.statement_terms import Months, PlaceTerms, place_terms, sites_of, without_hours
+from carbonlens.app.statement_held import Held
+from carbonlens.app.statement_prices import PricedHours
+from carbonlens.app.statement_sums import ASKED, BY, LABEL, MONTH, Sums, alike, text_or_none, told
+from carbonlens.app.statement_terms import Months, PlaceTerms, sites_of
 from carbonlens.domain.estimate import unknown
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
@@ -29,19 +32,14 @@ if TYPE_CHECKING:
     from carbonlens.ledger.accounts import Account, Total
     from carbonlens.ledger.frames import View
     from carbonlens.ledger.rates import Name, Rates
+    from carbonlens.ledger.selecting import Kind
     from carbonlens.ledger.settling import Settled
-
-_MONTH: Final = "month_of_use"
-"""Column of the month of the reporting time zone, ``202603``."""
 
 _UNASKED: Final = frozenset(
     {"parent_run_id", "supersedes", "counts", "part", "record_sha256", "row_schema", "file", "end_us"}
     | {"start_us", "duration_s", "emissions_reported_kg", "cost_amount", "cost_currency"}
 )
 """Columns of parts that no question about a period is of."""
-
-_UNRATED: Final = "CL522"
-"""The ledger's word on energy without a rate; a statement says it by place."""
 
 
 def months_of(hours: Period, calendar: Calendar) -> Months:
@@ -80,16 +78,12 @@ def _name_of(month: object) -> str:
     return f"{month // 100:04}-{month % 100:02}" if isinstance(month, int) else ""
 
 
-def _text(value: object) -> str | None:
-    return None if value in (None, "") else str(value)
-
-
 def _with_month(parts: Any, months: Months, calendar: Calendar) -> Any:  # noqa: ANN401 - a frame
     """Return parts with their month of use: that of UTC as it is stored, else by its first hours."""
     import narwhals as nw
 
     if calendar.reporting_timezone == "UTC":
-        return parts.with_columns(nw.col("month_utc").alias(_MONTH))
+        return parts.with_columns(nw.col("month_utc").alias(MONTH))
     hour, begins = nw.col("hour_utc"), accumulate(months.hours, initial=months.first_hour)
     end = months.first_hour + sum(months.hours)
     numbers = [int(name.replace("-", "")) for name in months.names]
@@ -97,62 +91,7 @@ def _with_month(parts: Any, months: Months, calendar: Calendar) -> Any:  # noqa:
     begun = [
         nw.when((hour >= at) & (hour < end)).then(nw.lit(n)) for at, n in zip(begins, numbers, strict=False)
     ]
-    return parts.with_columns(nw.max_horizontal(*begun).alias(_MONTH))
-
-
-class _Held:
-    """What holds at places in a period, found out once for all who read a view with the same inventory.
-
-    Attributes:
-        coarse: The factors ``without_hours``.
-    """
-
-    def __init__(
-        self, view: View, inventory: Inventory, factors: FactorSet, hours: Period, months: Months
-    ) -> None:
-        self._inventory, self._factors, self._hours, self._months = inventory, factors, hours, months
-        # The records are kept with what they led to: an id is that of one record as long as it lives.
-        key = ("places", id(inventory), id(factors), hours.first_hour, hours.end_hour, hours.text)
-        self._found: dict[Hashable, Any]
-        self._rows = view.parts
-        _, _, self._found = view.kept.setdefault(key, (inventory, factors, {}))
-
-    def terms(self, name: str, zones: Sequence[str], months: Months) -> PlaceTerms:
-        """Return what holds at a site; arguments as of ``place_terms``."""
-        key = ("terms", name, tuple(zones), months)
-        if key not in self._found:
-            made = place_terms(name, zones, self._inventory, self._factors, self._coarse, months)
-            self._found[key] = made
-        found: PlaceTerms = self._found[key]
-        return found
-
-    def priced(self, name: str, place: Place | None) -> PricedHours:
-        """Return prices of electricity at a site; arguments as of ``priced_hours``."""
-        key = ("prices", name, place)
-        if key not in self._found:
-            self._found[key] = priced_hours(name, place, self._inventory, self._hours, self._months)
-        found: PricedHours = self._found[key]
-        return found
-
-    def of_rows(self, name: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - of many kinds
-        """Return what was made of the rows of the view, as long as they are the same rows.
-
-        Args:
-            name: Of it.
-            make: Makes it.
-        """
-        key = ("rows", name, id(self._rows))
-        if key not in self._found:
-            # With the rows, of which the id is.
-            self._found[key] = self._rows, make()
-        return self._found[key][1]
-
-    @property
-    def _coarse(self) -> FactorSet:
-        if "coarse" not in self._found:
-            self._found["coarse"] = without_hours(self._factors)
-        found: FactorSet = self._found["coarse"]
-        return found
+    return parts.with_columns(nw.max_horizontal(*begun).alias(MONTH))
 
 
 class PeriodReading:
@@ -170,6 +109,8 @@ class PeriodReading:
         factors: FactorSet,
         hours: Period,
         metered: Mapping[str, Sequence[str]] | None = None,
+        *,
+        kinds: Sequence[Kind] = (),
     ) -> None:
         """Find the places that the runs name.
 
@@ -179,6 +120,7 @@ class PeriodReading:
             factors: The rows in force.
             hours: The period.
             metered: Sites with energy of their own, where perhaps no run names them, and its months.
+            kinds: Of the runs that are read, as of ``selecting.of_kinds``; all when empty.
         """
         from carbonlens.ledger import queries
         from carbonlens.ledger.rate_arrays import placed
@@ -187,18 +129,21 @@ class PeriodReading:
         self._hours = hours
         calendar = calendar_of(inventory.terms)
         months = months_of(hours, calendar)
-        held = _Held(view, inventory, factors, hours, months)
+        held = Held(view, inventory, factors, hours, months)
         self._held = held
 
         def parts() -> Any:  # noqa: ANN401 - a frame
             return _with_month(placed(queries.roots(view.parts, view.orphans)), months, calendar)
 
         self._parts = held.of_rows("parts", parts)
-        rows = held.of_rows("where", lambda: view.rows(self._parts.select("site", "zone", _MONTH).unique()))
+        self._kinds, self._of = tuple(kinds), ()
+        rows = held.of_rows("where", self._where)
+        if kinds:
+            rows = self._narrowed(rows)
         self.sites, zones = sites_of({(row["site"], row["zone"]) for row in rows}, inventory)
         loaded: dict[str, set[str]] = {name: set(held) for name, held in (metered or {}).items()}
         for row in rows:
-            loaded.setdefault(self.sites[row["site"], row["zone"]], set()).add(_name_of(row[_MONTH]))
+            loaded.setdefault(self.sites[row["site"], row["zone"]], set()).add(_name_of(row[MONTH]))
         names = [*zones, *sorted({*(metered or ()), *(m.site for m in inventory.meters)} - set(zones))]
         self.places: dict[str, PlaceTerms] = {
             name: held.terms(name, zones.get(name, ()), months.of_load(loaded.get(name, ())))
@@ -207,6 +152,29 @@ class PeriodReading:
         self.prices: dict[str, PricedHours] = {
             name: held.priced(name, place.place) for name, place in self.places.items()
         }
+
+    def _where(self) -> list[dict[str, Any]]:
+        """Return site, zone and month of the runs."""
+        return self._view.rows(self._parts.select("site", "zone", MONTH).unique())
+
+    def _narrowed(self, every: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Read runs of some kinds alone; return site, zone and month of these.
+
+        Where they are of the places of all runs, the same holds for them: they are taken out of what
+        was put down of all. What holds at a place may be another thing where they are not.
+
+        Args:
+            every: Site, zone and month of all runs.
+        """
+        from carbonlens.ledger.selecting import of_kinds
+
+        whole, self._parts = self._parts, self._parts.filter(of_kinds(self._kinds))
+        rows = self._where()
+        if {(r["site"], r["zone"]) for r in rows} == {(r["site"], r["zone"]) for r in every}:
+            self._parts = whole
+        else:
+            self._kinds, self._of = (), self._kinds
+        return rows
 
     def without_electricity(self, sites: Iterable[str]) -> None:
         """Leave electricity unpriced at sites where something else holds it; before any sum is taken.
@@ -235,9 +203,9 @@ class PeriodReading:
             label: A label of the queries, or ``tag:NAME``.
             priced: False for the energy alone.
         """
-        account = self._account([label] if label else [], priced=priced)
+        account = self._account(Sums(label=label, priced=priced))
         found = tuple(self._activity(total, label) for total in account.totals)
-        return found, tuple(f for f in account.findings if f.code != _UNRATED)
+        return found, account.findings
 
     def work(
         self, label: str, where: Mapping[str, str] = {}
@@ -248,18 +216,65 @@ class PeriodReading:
             label: What classes are told apart by.
             where: Labels and tags of the runs that are asked for; all when empty.
         """
-        account = self._account(["unit", label], where)
-        return tuple((_text(t.group["unit"]), t.units, self._activity(t, label)) for t in account.totals)
+        account = self._account(Sums(label=label, where=tuple(sorted(where.items())), with_unit=True))
+        return tuple(
+            (text_or_none(t.group["unit"]), t.units, self._activity(t, label)) for t in account.totals
+        )
 
-    def _account(
-        self, labels: Sequence[str], where: Mapping[str, str] = {}, *, priced: bool = True
-    ) -> Account:
+    def prepare(self, labels: Iterable[str | None], work: str | None = None) -> None:
+        """Sum by several labels at once, which takes little longer than by one; each is asked for later.
+
+        Args:
+            labels: As of ``activities``, with a price.
+            work: As of ``work``, of all runs.
+        """
+        texts = {n for n, kind in self.settled.columns if kind == "VARCHAR"}
+        sums = [Sums(label=label) for label in labels]
+        sums += [] if work is None else [Sums(label=work, with_unit=True)]
+        fitting = [s for s in dict.fromkeys(sums) if s.label is None or s.label in texts]
+        for one, account in zip(fitting, self._summed(fitting), strict=True):
+            self._held.prepared[self._key_of(one)] = account
+
+    def _account(self, asked: Sums) -> Account:
+        found = self._held.prepared.pop(self._key_of(asked), None)
+        return self._summed([asked])[0] if found is None else found
+
+    def _key_of(self, asked: Sums) -> Hashable:
+        return asked, self._unpriced, self._kinds, self._of
+
+    def _summed(self, sums: Sequence[Sums]) -> list[Account]:
+        """Return the sums by site, zone and month, and by unit and label where these are asked for.
+
+        Whatever is asked for has the same columns, empty where it is not: so it is the same SQL. Of
+        energy without a rate nothing is told: a statement says it by place.
+
+        Args:
+            sums: Of the same runs; of several, labels are texts.
+        """
         from carbonlens.ledger import accounts
+        from carbonlens.ledger.settling import derive
 
-        by = list(dict.fromkeys(["site", "zone", *labels]))
-        chosen = accounts.Chosen(labels=tuple(by), where=tuple(sorted(where.items())))
-        by.append(_MONTH)
-        return accounts.account_over(*self._rated(priced=priced), by, chosen)
+        settled, rates = self._rated(priced=sums[0].priced)
+
+        def made_alike(parts: Any) -> Any:  # noqa: ANN401 - a frame
+            made = alike(self._chosen(parts), sums, self._view)
+            # What no sum is made of would be bound with each of its steps.
+            held = made.collect_schema().names()
+            return made.select(*(n for n in dict.fromkeys((*BY, *accounts.needed(rates))) if n in held))
+
+        rows = derive(settled, ("activities", tuple(sums), self._kinds), made_alike)
+        whole = accounts.account_over(rows, rates, BY, unrated=False)
+        # What is found of the runs is the same by whatever label they are summed.
+        return [
+            msgspec.structs.replace(whole, totals=tuple(t for t in whole.totals if t.group[ASKED] == n))
+            for n in range(len(sums))
+        ]
+
+    def _chosen(self, parts: Any) -> Any:  # noqa: ANN401 - a frame
+        """Return those of settled parts that are of the runs which are read."""
+        from carbonlens.ledger.selecting import of_kinds
+
+        return parts.filter(of_kinds(self._kinds)) if self._kinds else parts
 
     @property
     def settled(self) -> Settled:
@@ -273,14 +288,18 @@ class PeriodReading:
         def made() -> tuple[Settled, list[Rates]]:
             names: tuple[Name, ...] = ("emissions", "cost") if priced else ()
             rates = [rate for rate in map(self._rate, names) if rate is not None]
-            rated = queries.rated(self._parts, rates)
-            kept = [n for n in rated.collect_schema().names() if n not in _UNASKED]
-            return settle(self._view, rated.select(*kept)), rates
+            # Left out first: every step of a query is bound with all columns there are.
+            kept = [n for n in self._parts.collect_schema().names() if n not in _UNASKED]
+            return settle(self._view, queries.rated(self._parts.select(*kept), rates)), rates
 
         # Sites at which electricity is left unpriced: with the rest of what is held they make the rates.
-        unpriced = frozenset(name for name, prices in self.prices.items() if prices.is_in_cloud)
-        found: tuple[Settled, list[Rates]] = self._held.of_rows(("rated", priced, unpriced), made)
+        key = ("rated", priced, self._unpriced, self._of)
+        found: tuple[Settled, list[Rates]] = self._held.of_rows(key, made)
         return found
+
+    @property
+    def _unpriced(self) -> frozenset[str]:
+        return frozenset(name for name, prices in self.prices.items() if prices.is_in_cloud)
 
     def runs(self, label: str | None = None) -> dict[str, tuple[str, ...]]:
         """Return the runs of each site and boundary, by the id under which energies name them.
@@ -297,8 +316,10 @@ class PeriodReading:
         found: dict[str, list[str]] = {}
         rows = ask(
             self.settled,
-            ("runs of places", tuple(keys)),
-            lambda parts: queries.labelled(parts, labels).select(*keys).unique().sort("run_id", "study"),
+            ("runs of places", tuple(keys), self._kinds),
+            lambda parts: (
+                queries.labelled(self._chosen(parts), labels).select(*keys).unique().sort("run_id", "study")
+            ),
         )
         studies: dict[str, set[str | None]] = {}
         for row in rows:
@@ -306,11 +327,31 @@ class PeriodReading:
         for row in rows:
             site = self.sites[str(row["site"]), str(row["zone"])]
             value = "" if label is None else f".{label}.{self._value(label, row[label], site) or none}"
-            name = f"runs.{self._hours.text}{value}.{site}.{row['boundary'] or UNSTATED}"
+            name = self._runs_id(row, value)
             run_id, study = row["run_id"], row["study"]
             several = len(studies[run_id]) > 1
             found.setdefault(name, []).append(named_by_study(study, run_id) if several else run_id)
         return {name: tuple(held) for name, held in found.items()}
+
+    def runs_names(self) -> tuple[str, ...]:
+        """Return the ids under which ``runs`` has the runs of each site and boundary, without these."""
+        import narwhals as nw
+
+        from carbonlens.ledger.settling import ask
+
+        keys = ("site", "zone", "boundary")
+
+        def first_of(parts: Any) -> Any:  # noqa: ANN401 - a frame
+            # In the order of ``runs``: by the first run of each.
+            found = self._chosen(parts).group_by(*keys).agg(first=nw.col("run_id").min())
+            return found.sort("first", *keys, nulls_last=True)
+
+        rows = ask(self.settled, ("places of runs", self._kinds), first_of)
+        return tuple(dict.fromkeys(self._runs_id(row) for row in rows))
+
+    def _runs_id(self, row: Mapping[str, Any], value: str = "") -> str:
+        site = self.sites[str(row["site"]), str(row["zone"])]
+        return f"runs.{self._hours.text}{value}.{site}.{row['boundary'] or UNSTATED}"
 
     def _activity(self, total: Total, label: str | None) -> Activity:
         group = total.group
@@ -319,7 +360,7 @@ class PeriodReading:
         cost = None if total.cost is None else total.cost.estimate
         return Activity(
             site_id=site,
-            month=_name_of(group[_MONTH]),
+            month=_name_of(group[MONTH]),
             boundary=total.boundary,
             energy=total.energy.estimate,
             exact_j=total.energy.exact,
@@ -327,7 +368,7 @@ class PeriodReading:
             costs={total.currency: cost} if total.currency is not None and cost is not None else {},
             runs=total.runs,
             grade_j={g: share * value for g, share in total.grade_shares.items()},
-            group=None if label is None else self._value(label, group[label], site),
+            group=None if label is None else self._value(label, told(label, group[LABEL]), site),
         )
 
     def value_of(self, label: str, row: Mapping[str, Any]) -> str | None:

@@ -7,7 +7,7 @@ factors. What nobody declares stays unknown, with a Finding.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -31,13 +31,11 @@ from carbonlens.domain.factor_row import FactorRow, Span
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.inventory import Inventory
-from carbonlens.factors.store import FactorSet
+from carbonlens.factors.store import LENGTH_OF_HOUR, FactorSet
 from carbonlens.ledger.rate_arrays import HourRate
 
 if TYPE_CHECKING:
     import numpy as np
-
-_LENGTH_OF_HOUR: Final = 13
 
 
 class Months(msgspec.Struct, frozen=True):
@@ -113,11 +111,11 @@ def sites_of(
 
 def without_hours(factors: FactorSet) -> FactorSet:
     """Return the factors of months and years: few, where those of hours are many."""
-    if not any(len(row.period) == _LENGTH_OF_HOUR for row in factors.rows):
+    if not any(len(row.period) == LENGTH_OF_HOUR for row in factors.rows):
         return factors
     return FactorSet(
-        rows=tuple(row for row in factors.rows if len(row.period) != _LENGTH_OF_HOUR),
-        overrides=tuple(o for o in factors.overrides if len(o.row.period) != _LENGTH_OF_HOUR),
+        rows=tuple(row for row in factors.rows if len(row.period) != LENGTH_OF_HOUR),
+        overrides=tuple(o for o in factors.overrides if len(o.row.period) != LENGTH_OF_HOUR),
     )
 
 
@@ -172,7 +170,8 @@ def place_terms(
         place=place,
         values=by_hour.values,
         index=by_hour.numbers,
-        rows=tuple(dict.fromkeys(rows)),
+        # By the rows themselves: a hash of all fields of thousands takes longer than all else here.
+        rows=tuple({id(row): row for row in rows}.values()),
     )
 
 
@@ -184,7 +183,7 @@ def leaves(found: Iterable[PlaceTerms]) -> tuple[Figure, ...]:
         for held in one.terms.variants:
             figures += _declared_figures(held, rows)
         # Of hours there are thousands: explain looks them up by their ids.
-        figures += [factor_figure(row) for row in one.rows if len(row.period) != _LENGTH_OF_HOUR]
+        figures += [factor_figure(row) for row in one.rows if len(row.period) != LENGTH_OF_HOUR]
     return tuple({f.figure_id: f for f in figures}.values())
 
 
@@ -229,7 +228,7 @@ def _by_hour(place: Place, choices: Mapping[str, Choice], factors: FactorSet, mo
     index = _none(months)
     at = taken = left_out = 0
     hourly = _hourly(place, factors, _utc_months(months))
-    own = frozenset(row.factor_id for row in factors.own) if hourly else frozenset()
+    own = factors.own_ids
     for month, count in zip(months.names, months.hours, strict=True):
         row = rows[month]
         if row is not None:
@@ -253,9 +252,9 @@ def _by_hour(place: Place, choices: Mapping[str, Choice], factors: FactorSet, mo
             index[number] = len(every)
             every.append(row)
     loaded = np.repeat([months.counts(m) for m in months.names], months.hours)
-    used = [every[n] for n in dict.fromkeys(int(i) for i in np.unique(index[loaded]) if i >= 0)]
+    used = [every[n] for n in np.unique(index[loaded]).tolist() if n >= 0]
     said = (_other_basis(place, left_out),) if left_out else ()
-    return _Hours(tuple(map(_hour_rate, every)), index, tuple(used), taken, said)
+    return _Hours(_hour_rates(every), index, tuple(used), taken, said)
 
 
 def _of_hour(
@@ -299,23 +298,31 @@ def _hourly(place: Place, factors: FactorSet, months: set[str]) -> dict[str, lis
     subjects = (place.cloud, *place.chain) if place.cloud else place.chain
     for subject in subjects:
         found: dict[str, list[FactorRow]] = {}
-        for row in factors.find("grid", subject):
-            if len(row.period) == _LENGTH_OF_HOUR and row.period[:7] in months and row.method == "location":
+        for row in factors.of_hours("grid", subject, months):
+            if row.method == "location":
                 found.setdefault(row.period, []).append(row)
         if found or any(row.method == "location" for row in factors.find("grid", subject)):
             return found
     return {}
 
 
-def _hour_rate(row: FactorRow) -> HourRate:
-    # Hours and months of one source share its error; years are told apart.
-    source = row.factor_id if len(row.period) == 4 else f"grid:{row.subject}:{row.source}"
-    u_relative = relative_sigma(row, DEFAULT_GRID_U_RELATIVE)
-    return HourRate(rate=row.value, source_id=source, u_relative=u_relative)
+def _hour_rates(rows: Iterable[FactorRow]) -> tuple[HourRate, ...]:
+    # Of a quarter there are thousands: each source is named once.
+    shared: dict[tuple[str, str], str] = {}
+    found = []
+    for row in rows:
+        # Hours and months of one source share its error; years are told apart.
+        source = row.factor_id
+        if len(row.period) != 4:
+            of = (row.subject, row.source)
+            source = shared.get(of) or shared.setdefault(of, f"grid:{row.subject}:{row.source}")
+        u_relative = relative_sigma(row, DEFAULT_GRID_U_RELATIVE)
+        found.append(HourRate(rate=row.value, source_id=source, u_relative=u_relative))
+    return tuple(found)
 
 
 def _rate(row: FactorRow) -> Rate:
-    held = _hour_rate(row)
+    (held,) = _hour_rates((row,))
     value = stated(float(row.value), held.u_relative, held.source_id, "kg/kWh")
     return Rate(factor_id=row.factor_id, kg_per_kwh=value, span=row.span)
 

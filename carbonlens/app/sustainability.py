@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -81,11 +82,14 @@ def gather(
         MissingExtraError: If the ``analysis`` extra is not installed.
     """
     require_analysis()
-    kept = load_inventory(inventory)
-    held = factors if isinstance(factors, FactorSet) else open_factors(factors)
-    present = time.time_ns() // 1000 if now_us is None else now_us
-    source = Source(kept=kept, factors=held, ledger=ledger, inventory=inventory, now_us=present)
-    with one_opening(ledger), inventory_once(), open_ledger(ledger) as store:
+    # All who read the same runs must have the same inventory: what holds at places is found out once for it.
+    with inventory_once(), ExitStack() as opened:
+        kept = load_inventory(inventory)
+        held = factors if isinstance(factors, FactorSet) else open_factors(factors)
+        present = time.time_ns() // 1000 if now_us is None else now_us
+        source = Source(kept=kept, factors=held, ledger=ledger, inventory=inventory, now_us=present)
+        opened.enter_context(one_opening(ledger))
+        store = opened.enter_context(open_ledger(ledger))
         if not store.exists:
             raise SelectionError("the ledger is not there", where=store.shown, mend="check --ledger")
         name, said = _quarter(period, store, source)
@@ -139,6 +143,7 @@ def _made(name: str, source: Source, also: Sequence[str] = ()) -> Made:
     return make_statement(
         name,
         also=also,
+        work=CLASSES,
         inventory=source.inventory,
         factors=source.factors,
         ledger=source.ledger,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -37,6 +37,10 @@ from carbonlens.render.look import Look
 from carbonlens.reporting.document_view import DocumentView
 from carbonlens.reporting.report_json import document_json
 from carbonlens.reporting.sustainability import build_sustainability
+
+if TYPE_CHECKING:
+    from carbonlens.render.attachments import Enclosed
+    from carbonlens.render.worker import Later
 
 SCHEMA: Final = "carbonlens/sustainability-report/1"
 
@@ -116,7 +120,8 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
         making: Limits of making the pages, and who is told how it goes.
 
     Raises:
-        UsageError: If the period is no quarter, or a format is not known.
+        UsageError: If the period is no quarter, a format is not known, or records are to travel with
+            the names of hosts and not to travel.
         ConfigError: If templates or theme cannot be used.
         SelectionError: If the ledger is not there, or holds nothing of the quarter.
         RecordError: If the ledger cannot be read.
@@ -125,6 +130,7 @@ def report_sustainability(  # noqa: PLR0913 - each is an option of the command l
         VerificationError: If a printed number is not that of its figure.
     """
     check_formats(formats)
+    check_carried(with_records=with_records, with_host_names=with_host_names)
     ensure_writable(out_dir)
     look, numbers = find_look(templates)
     start_rendering(formats)
@@ -155,6 +161,20 @@ def _hosts_said(hosts: int) -> str:
         f"the ledger's records name {counted(hosts, 'host')} in plain letters, so they stay behind: verify "
         "the report with --ledger, or write it with --with-host-names"
     )
+
+
+def check_carried(*, with_records: bool, with_host_names: bool) -> None:
+    """Check that what is to travel with a report does not contradict itself.
+
+    Raises:
+        UsageError: If names of hosts may travel in records that do not.
+    """
+    if with_host_names and not with_records:
+        raise UsageError(
+            "records that are left out name no hosts: --with-host-names has no effect with --without-records",
+            where="--with-host-names",
+            mend="leave one of them out",
+        )
 
 
 def check_formats(formats: Sequence[str]) -> None:
@@ -212,19 +232,28 @@ def rendered(given: Material, format_: str, making: Making = Making()) -> bytes:
     from carbonlens.render.markdown import render_markdown
     from carbonlens.render.xlsx import render_xlsx
 
-    view, made_us = given.view, given.gathered.source.now_us
     if format_ == "xlsx":
-        return render_xlsx(view.document, view.figures, made_us=made_us)
+        made_us = given.gathered.source.now_us
+        return render_xlsx(given.view.document, given.view.figures, made_us=made_us)
     if format_ == "md":
         return render_markdown(given.printed.document).encode("utf-8")
-    # A PDF has the records as a file of its own.
-    shape = msgspec.json.encode(shape_of(given) if format_ == "pdf" else carrying_shape_of(given))
+    if format_ == "pdf":
+        return _pdf(given, making)
+    shape = msgspec.json.encode(carrying_shape_of(given))
     if format_ == "json":
         return msgspec.json.format(shape, indent=1) + b"\n"
-    if format_ == "html":
-        return _by_worker("render_document_html", given, making, data=shape)
-    files = enclosed(shape, given.gathered, given.carried)
-    return _by_worker("render_document_pdf", given, making, enclosed=files, made_us=made_us)
+    return _by_worker("render_document_html", given, making, data=shape)
+
+
+def _pdf(given: Material, making: Making) -> bytes:
+    """Render the pages while the files inside them are made here; the records are one of them."""
+    from carbonlens.render.worker import Later
+
+    def files() -> tuple[Enclosed, ...]:
+        return enclosed(msgspec.json.encode(shape_of(given)), given.gathered, given.carried)
+
+    later = Later(name="enclosed", compute=files)
+    return _by_worker("render_document_pdf", given, making, later=later, made_us=given.gathered.source.now_us)
 
 
 def shape_of(given: Material) -> dict[str, Any]:
@@ -251,7 +280,9 @@ def carrying_shape_of(given: Material) -> dict[str, Any]:
     return {**shape_of(given), "ledger_zip": carried_in_data(given.packed)}
 
 
-def _by_worker(function: str, given: Material, making: Making, **further: object) -> bytes:
+def _by_worker(
+    function: str, given: Material, making: Making, later: Later | None = None, **further: object
+) -> bytes:
     from carbonlens.render import worker
 
     return worker.render(
@@ -260,5 +291,6 @@ def _by_worker(function: str, given: Material, making: Making, **further: object
         look=given.look,
         limits=making.limits or worker.Limits(),
         progress=making.progress,
+        later=later,
         **further,
     )

@@ -148,7 +148,12 @@ def _sci(unit: str, name: str, source: Source) -> tuple[dict[str, Figure], tuple
     """
     try:
         made = make_sci(
-            unit, period=name, inventory=source.inventory, factors=source.factors, ledger=source.ledger
+            unit,
+            period=name,
+            inventory=source.inventory,
+            factors=source.factors,
+            ledger=source.ledger,
+            listed=False,
         )
     except (SelectionError, UsageError) as error:
         why = Finding(

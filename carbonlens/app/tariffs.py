@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from carbonlens.accounting.tariff import LocalHour, Prices, prices
@@ -12,8 +12,11 @@ from carbonlens.domain.units import S_PER_HOUR
 from carbonlens.ledger.calendar import Period
 
 
-def local_hours(timezone: str, first_hour: int, end_hour: int) -> Iterator[LocalHour]:
-    """Yield UTC hours in the terms of a time zone, by the first instant of each.
+@lru_cache(maxsize=8)
+def local_hours(timezone: str, first_hour: int, end_hour: int) -> tuple[LocalHour, ...]:
+    """Return UTC hours in the terms of a time zone, by the first instant of each.
+
+    The same ones for each site of a zone: they are kept.
 
     Args:
         timezone: IANA name, as the inventory has checked it.
@@ -21,9 +24,11 @@ def local_hours(timezone: str, first_hour: int, end_hour: int) -> Iterator[Local
         end_hour: Likewise, exclusive.
     """
     zone = ZoneInfo(timezone)
+    found = []
     for hour in range(first_hour, end_hour):
         at = datetime.fromtimestamp(hour * S_PER_HOUR, tz=UTC).astimezone(zone)
-        yield LocalHour(hour, (at.year * 100 + at.month) * 100 + at.day, at.weekday(), at.hour)
+        found.append(LocalHour(hour, (at.year * 100 + at.month) * 100 + at.day, at.weekday(), at.hour))
+    return tuple(found)
 
 
 def tariff_prices(inventory: Inventory, period: Period) -> tuple[Prices, ...]:
@@ -34,6 +39,6 @@ def tariff_prices(inventory: Inventory, period: Period) -> tuple[Prices, ...]:
         period: Hours asked for.
     """
     zones = {t.timezone for t in inventory.tariffs}
-    hours = {zone: list(local_hours(zone, period.first_hour, period.end_hour)) for zone in sorted(zones)}
+    hours = {zone: local_hours(zone, period.first_hour, period.end_hour) for zone in sorted(zones)}
     sites = sorted({t.site for t in inventory.tariffs})
     return tuple(prices(inventory.tariffs, site, hours) for site in sites)

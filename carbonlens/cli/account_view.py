@@ -107,7 +107,7 @@ def _beside(statement: Statement, columns: Columns) -> Iterator[str]:
     yield from _cost(statement)
     yield from initiative_view.lines(statement)
     for one in statement.reconciliations:
-        metered, recorded, rest = columns.reconciled(one)
+        metered, recorded, rest = (p.text for p in columns.reconciled(one))
         which = f"{one.metered.site_id}, {one.metered.covers} meter"
         unused = "" if one.is_activity else " (not used)"
         yield f"{which}{unused}: {metered} at the facility, runs {recorded}, rest {rest}"

@@ -8,7 +8,7 @@ from carbonlens.cli import output
 from carbonlens.domain.comparison import BreakEven, Comparison
 from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt
-from carbonlens.reporting import names
+from carbonlens.reporting import names, number_words
 
 NAME_WIDTH = 20
 _PLACE_WIDTH = 30
@@ -79,7 +79,7 @@ def earned_back_text(items: Sequence[BreakEven], unit: str) -> str:
         words = _earned_back(item, unit) if item.measure in _MEASURES else ""
         if words:
             by_words.setdefault(words, []).append(_MEASURES[item.measure])
-    return "; ".join(f"{names.join_words(labels)} {words}" for words, labels in by_words.items())
+    return "; ".join(f"{number_words.join_words(labels)} {words}" for words, labels in by_words.items())
 
 
 def _earned_back(item: BreakEven, unit: str) -> str:

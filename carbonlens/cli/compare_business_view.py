@@ -11,7 +11,7 @@ from carbonlens.domain.comparison import Comparison
 from carbonlens.domain.counting import counted
 from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt
-from carbonlens.reporting import names
+from carbonlens.reporting import names, number_words
 from carbonlens.reporting.business_json import business_json
 from carbonlens.reporting.business_words import (
     SIGMAS,
@@ -61,7 +61,7 @@ def _head(result: BusinessResult) -> list[str]:
 
 def _joined(every: Sequence[str]) -> str:
     """Return the first few names in words, and how many more there are; long ones cut."""
-    words = names.join_words(output.clip(name, _NAME) for name in every[:_NAMED])
+    words = number_words.join_words(output.clip(name, _NAME) for name in every[:_NAMED])
     return words + (f" and {len(every) - _NAMED} more" if len(every) > _NAMED else "")
 
 
@@ -117,7 +117,7 @@ def _streams(result: BusinessResult) -> list[str]:
     lines = []
     for name, streams in list(told.items())[:_NAMED]:
         first, shown = streams[0], output.clip(name, _NAME)
-        what = names.join_words(s.what for s in streams if s.what != "customers")
+        what = number_words.join_words(s.what for s in streams if s.what != "customers")
         if first.regime is None:
             continue  # what customers save is said with what is not in NPV
         if first.cash_from is None:

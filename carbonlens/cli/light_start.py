@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 from carbonlens._deferred import BACKPORTS, Deferred, real
 
@@ -23,8 +24,10 @@ def load_records_library() -> None:
     import the user's functions), whose interpreters begin anew.
     """
     for name, known in _SELDOM.items():
-        if name not in sys.modules:
-            sys.modules[name] = Deferred(name, known)
+        _defer(name, known)
+    if "msgspec" not in sys.modules:
+        for name, known in _SELDOM_OF_RECORDS.items():
+            _defer(name, known)
     if BACKPORTS not in sys.modules:
         # An import of it fails while None stands there, as if it were not installed.
         sys.modules[BACKPORTS] = None  # type: ignore[assignment]  # what the import system reads so
@@ -33,6 +36,16 @@ def load_records_library() -> None:
                 import msgspec  # noqa: F401  # for the effect
         finally:
             del sys.modules[BACKPORTS]
+
+
+def _defer(name: str, known: Mapping[str, object]) -> None:
+    """Have a module loaded when more of it is wanted; nothing is done where it is loaded already."""
+    if name in sys.modules:
+        return
+    sys.modules[name] = stand_in = Deferred(name, known)
+    package, _, leaf = name.rpartition(".")
+    if package and not package.startswith("msgspec"):  # which takes its own in itself
+        setattr(import_module(package), leaf, stand_in)
 
 
 @contextmanager
@@ -55,15 +68,33 @@ def spare_the_end() -> None:
     gc.freeze()
 
 
-def _dedent(text: str) -> str:
-    found: str = real("textwrap").dedent(text)
-    return found
+def _of(name: str, function: str) -> Callable[..., Any]:
+    """Return a function of a module that is loaded when it is called."""
+
+    def called(*given: Any, **more: Any) -> Any:  # noqa: ANN401  # whatever that function takes and gives
+        return getattr(real(name), function)(*given, **more)
+
+    called.__name__ = function
+    return called
 
 
 _SELDOM: Final[Mapping[str, Mapping[str, object]]] = {
     "ipaddress": {},
     **({"platform": {"system": lambda: os.uname().sysname}} if hasattr(os, "uname") else {}),
-    "textwrap": {"dedent": _dedent},
+    "textwrap": {"dedent": _of("textwrap", "dedent")},
+    "fnmatch": {"fnmatchcase": _of("fnmatch", "fnmatchcase")},
+    **({"ntpath": {}} if os.name == "posix" else {}),
+    "urllib.parse": {"quote_from_bytes": _of("urllib.parse", "quote_from_bytes")},
 }
-"""Standard modules that others load for a corner of theirs (addresses in brackets, JSON schemas),
-a tenth of the start too, with what these take from them at once."""
+"""Standard modules that others load for a corner of theirs (addresses in brackets, JSON schemas, paths
+as addresses and of Windows), a tenth of the start too, with what these take from them at once."""
+
+_SELDOM_OF_RECORDS: Final[Mapping[str, Mapping[str, object]]] = {
+    "msgspec.inspect": {},
+    "msgspec._json_schema": {
+        name: _of("msgspec._json_schema", name) for name in ("schema", "schema_components")
+    },
+    "msgspec.toml": {},
+    "msgspec.yaml": {},
+}
+"""Modules of msgspec that no record of ours makes use of, and that it loads all the same."""

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import sys
 from contextlib import suppress
 
-from carbonlens.cli import light_start
+from carbonlens.cli import IS_PROGRAM, interruptible, light_start
 
 light_start.load_records_library()  # before the first module that holds records
 
-from carbonlens.cli import output, run_plain  # noqa: E402  # see the line above
+from carbonlens.cli import run_plain  # noqa: E402  # see the line above
 from carbonlens.errors import CarbonlensError  # noqa: E402  # see the line above
+
+_LIGHT: tuple[list[str], ...] = (["run"], ["--help"], ["-h"], [])
+"""Command lines whose commands hold nothing that has to be taken apart in order."""
 
 
 def main() -> None:
@@ -25,6 +29,8 @@ def main() -> None:
         code = _ended()
         _flush()
     except CarbonlensError as error:
+        from carbonlens.cli import output  # a run that goes well loads it while its command runs
+
         output.note(f"carbonlens: {error}")
         code = error.exit_code
         _give_up_stdout()
@@ -32,6 +38,11 @@ def main() -> None:
         # The reader of our output went away (head, less): not a fault.
         code = 0
         _give_up_stdout()
+    except KeyboardInterrupt:
+        # Between two things that know what to do with it.
+        _give_up_stdout()
+        run_plain.die_by(signal.SIGINT)
+        code = 128 + signal.SIGINT  # not reached but where a handler of somebody else's takes it
     light_start.spare_the_end()
     _leave(code)
 
@@ -39,12 +50,16 @@ def main() -> None:
 def _leave(code: int | str | None) -> None:
     """End this process with an exit code.
 
-    A thread that was given up on (a server that does not answer) may be inside a C library while
-    that library's own exit handlers run: a segmentation fault in place of the command's exit code.
-    Where there is one, what is registered for the end is done and the process ends at once.
+    What is registered for the end is done, the streams are written out, and the program ends at
+    once: taking an interpreter apart whose memory the system takes back anyhow is a tenth of
+    ``carbonlens run``. A thread that was given up on (a server that does not answer) may be inside a
+    C library while that library's own exit handlers run: a segmentation fault in place of the
+    command's exit code. Of commands that load more, in a program of somebody else's, under a profiler
+    or a tracer, and beside threads that Python waits for, the end is the usual one.
     """
     threads = sys.modules.get("carbonlens.metering.threads")  # who never loaded it has started none
-    if threads is None or isinstance(code, str) or not threads.holds_given_up():
+    is_given_up = threads is not None and threads.holds_given_up()
+    if isinstance(code, str) or not (is_given_up or _may_end_at_once()):
         sys.exit(code)
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -52,6 +67,19 @@ def _leave(code: int | str | None) -> None:
             if stream is not None:
                 stream.flush()
     os._exit(code or 0)
+
+
+def _may_end_at_once() -> bool:
+    """Whether nothing but the program itself has a part in this process's end."""
+    if not IS_PROGRAM or sys.argv[1:2] not in _LIGHT:
+        return False
+    if sys.gettrace() is not None or sys.getprofile() is not None:
+        return False
+    threading = sys.modules.get("threading")
+    if threading is None:
+        return True
+    ours = threading.current_thread()
+    return all(thread.daemon or thread is ours for thread in threading.enumerate())
 
 
 def _ended() -> int | str | None:
@@ -66,6 +94,7 @@ def _ended() -> int | str | None:
         from carbonlens.cli import commands  # half of a start that a plain run does without
 
         made = commands.built([name] if name in commands.MODULES else commands.MODULES)
+    interruptible()
     try:
         made()
     except SystemExit as end:
@@ -86,6 +115,8 @@ def _flush() -> None:
     except BrokenPipeError:
         raise
     except (OSError, ValueError) as error:
+        from carbonlens.cli import output
+
         raise output.unwritable(getattr(error, "strerror", None) or "it is closed") from error
 
 

@@ -22,6 +22,8 @@ VALUES: Final = frozenset({"step", "study", "unit", "units", "repeat", "tag", "t
 
 FLAGS: Final = frozenset({"record-args", "live", "json"})
 
+_AFTERWARDS: Final = ("carbonlens.reporting.format", "carbonlens.cli.output", "carbonlens.cli.run_view")
+"""Modules that are needed when the command has ended."""
 
 _DIGITS: Final = 100
 """Of a number of a round: far more than one that is refused for its size."""
@@ -62,10 +64,27 @@ def parsed(arguments: Sequence[str]) -> dict[str, Any] | None:
     return {"command": rest, **given}
 
 
+_DRIVERS: Final = ("/dev/nvidiactl", "/dev/dxg")
+"""Files of the NVIDIA driver, under Linux and under Linux below Windows."""
+
+
 def load() -> None:
-    """Load what ``measured`` will need."""
-    import carbonlens.app.command
-    import carbonlens.cli.run_view  # noqa: F401  # for the effect
+    """Load what ``measured`` needs before the command begins."""
+    if any(map(os.path.exists, _DRIVERS)) and os.environ.get("CUDA_VISIBLE_DEVICES") != "":
+        from carbonlens.metering.threads import start_beside
+
+        start_beside(_start_driver, "carbonlens-nvml")
+    import carbonlens.app.command  # noqa: F401  # for the effect
+
+
+def _start_driver() -> None:
+    """Start NVIDIA's library, which takes as long as all else that is loaded meanwhile.
+
+    Whoever asks it something waits until it has started, or asks in vain as if nobody had.
+    """
+    from carbonlens.metering.sensors.nvml_library import process_nvml
+
+    process_nvml().start()
 
 
 def measured(
@@ -105,6 +124,7 @@ def measured(
         trace=trace,
         live=live,
         may_give_way=True,
+        meanwhile=_AFTERWARDS,
     )
     from carbonlens.cli import run_view
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
-_NOT_AS_WRITTEN = re.compile(r"(?i)eu|ewe|one\b|once\b|u[bkrst][aeiou]|ufo|uni([tvcq]|f[iyo]|on|x|lateral)")
+from carbonlens.domain.patterns import later
+
+_NOT_AS_WRITTEN = later(r"(?i)eu|ewe|one\b|once\b|u[bkrst][aeiou]|ufo|uni([tvcq]|f[iyo]|on|x|lateral)")
 """Begin with a vowel as written, and with a consonant as spoken: a unit, a user, a European, a one."""
 _BEFORE = "\"'«“‘(["
-_SILENT = re.compile(r"(?i)(hour|honest|honou?r|heir)")
-_SPELT = re.compile(r"[A-Z](?![a-z])")
+_SILENT = later(r"(?i)(hour|honest|honou?r|heir)")
+_SPELT = later(r"[A-Z](?![a-z])")
 """A letter that is spoken by its name: an LLM, an MRI, a GPU, a URL."""
 
 

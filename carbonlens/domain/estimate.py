@@ -20,7 +20,7 @@ _GRADES: tuple[Grade, ...] = ("A", "B", "C", "D", "E")
 _GRADE_SHARE = 0.10
 
 
-class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+class Estimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A quantity with its standard uncertainties.
 
     Attributes:
@@ -234,6 +234,8 @@ def combined_grade(parts: Iterable[tuple[Grade | None, float]]) -> Grade | None:
     ``None`` if no part is graded; beside graded parts, an ungraded one counts as E.
     """
     items = list(parts)
+    if len(items) == 1 and math.isfinite(items[0][1]):
+        return items[0][0]
     if all(grade is None for grade, _ in items):
         return None
     shares = grade_shares(items)

@@ -48,7 +48,7 @@ UNITS: Final[dict[FactorKind, str]] = {
 """The one unit of each kind: a source's own unit is converted when its row is entered."""
 
 
-class FactorRow(msgspec.Struct, frozen=True, kw_only=True):
+class FactorRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One figure of a factor table.
 
     Attributes:

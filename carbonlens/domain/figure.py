@@ -7,7 +7,7 @@ import msgspec
 from carbonlens.domain.estimate import Estimate
 
 
-class Figure(msgspec.Struct, frozen=True, kw_only=True):
+class Figure(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One number that a report prints.
 
     Attributes:

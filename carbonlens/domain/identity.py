@@ -75,6 +75,19 @@ def without_host_name(name: str | None) -> str | None:
     return host_pseudonym(name) if name and is_plain_host(name) else name
 
 
+def is_hidden_as(run_id: str, said: str) -> bool:
+    """Tell whether an id is that of a run with a pseudonym in the place of the host that it ends with.
+
+    Args:
+        run_id: Of a run, as its record has it.
+        said: What a table of runs may call it.
+    """
+    begin, _, end = said.rpartition("-")
+    if not begin or is_plain_host(end or "-") or not run_id.startswith(f"{begin}-"):
+        return False
+    return host_pseudonym(run_id[len(begin) + 1 :]) == end
+
+
 @cache
 def _sha256() -> Callable[[bytes], Any]:
     """Return Python's own SHA-256: ``hashlib`` loads OpenSSL first, 5 ms of a start."""

@@ -74,20 +74,36 @@ def check_table(table: Table, *, today: str) -> Checked:
         table: As read.
         today: The present hour in UTC, ``2026-11-28T15``; a period that begins later is refused.
     """
-    groups = Counter(basis_key(row) for row in table.rows)
-    ids = Counter(row.factor_id for row in table.rows)
-    findings: list[Finding] = []
-    kept: list[tuple[str, FactorRow]] = []
-    for place, row in zip(table.places, table.rows, strict=True):
-        fault = fault_of(row, today=today) or _fault_among(row, groups, ids)
-        if fault is None:
-            kept.append((place, row))
-        else:
-            findings.append(_refused(row, fault, table.where, place))
+    faults = faults_of(table.rows, today=today)
+    if not any(faults):
+        return Checked(table, ())
+    held = list(zip(table.places, table.rows, faults, strict=True))
+    kept = [(place, row) for place, row, fault in held if fault is None]
     standing = Table(
         where=table.where, rows=tuple(row for _, row in kept), places=tuple(place for place, _ in kept)
     )
-    return Checked(standing, tuple(findings))
+    refused = (_refused(row, fault, table.where, place) for place, row, fault in held if fault is not None)
+    return Checked(standing, tuple(refused))
+
+
+def faults_of(rows: Sequence[FactorRow], *, today: str) -> list[Fault | None]:
+    """Return of each row why it is refused, by itself or beside the others; ``None`` where it stands.
+
+    Args:
+        rows: Of one table, or of several that are used together.
+        today: As of ``check_table``.
+    """
+    keys = [basis_key(row) for row in rows]
+    groups = Counter(keys)
+    ids = Counter(row.factor_id for row in rows)
+    alone = len(groups) == len(ids) == len(rows)
+    found = [fault_of(row, today=today) for row in rows]
+    if alone:
+        return found
+    for n, (row, key) in enumerate(zip(rows, keys, strict=True)):
+        if found[n] is None and (groups[key] > 1 or ids[row.factor_id] > 1):
+            found[n] = _fault_among(is_said_again=groups[key] > 1)
+    return found
 
 
 def fault_of(row: FactorRow, *, today: str) -> Fault | None:
@@ -204,15 +220,14 @@ def _fault_of_interval(row: FactorRow) -> Fault | None:
     return None
 
 
-def _fault_among(row: FactorRow, groups: Counter[tuple[str | None, ...]], ids: Counter[str]) -> Fault | None:
+def _fault_among(*, is_said_again: bool) -> Fault:
+    """Return why a row is refused beside the others: it says what another says, or has the id of one."""
     # Which of the two would be right nobody can tell, so neither stands.
-    if groups[basis_key(row)] > 1:
+    if is_said_again:
         return Fault(
             "CL344", "says again what another row of the table says", "leave one row per period and basis"
         )
-    if ids[row.factor_id] > 1:
-        return Fault("CL345", "has an id that another row of the table has", "give each row its own id")
-    return None
+    return Fault("CL345", "has an id that another row of the table has", "give each row its own id")
 
 
 def _refused(row: FactorRow, fault: Fault, where: str, place: str) -> Finding:

@@ -7,9 +7,10 @@ each time they are read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +29,11 @@ SUFFIXES: Final = (".csv", ".toml")
 """Files of a factor folder that are read."""
 
 
-class Override(msgspec.Struct, frozen=True, kw_only=True):
+LENGTH_OF_HOUR: Final = len("2026-03-01T13")
+"""Of the period of a row that holds for a single hour."""
+
+
+class Override(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A row of the user's that stands where bundled ones stood.
 
     Attributes:
@@ -67,9 +72,45 @@ class FactorSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(o.row for o in self.overrides)
 
     @cached_property
+    def own_ids(self) -> frozenset[str]:
+        """Ids of the user's rows."""
+        return frozenset(row.factor_id for row in self.own)
+
+    @cached_property
     def sha256(self) -> str:
         """Hash of the whole set, whatever order and files its rows stand in."""
         return sha256_hex("\n".join(sorted(row.sha256 for row in self.rows)).encode())
+
+    def of_period(self, kind: FactorKind, subject: str, period: str) -> tuple[FactorRow, ...]:
+        """Return those of ``find`` that are of one period."""
+        return self._by_period.get((kind, subject, period), ())
+
+    def of_hours(self, kind: FactorKind, subject: str, months: Iterable[str]) -> tuple[FactorRow, ...]:
+        """Return those of ``find`` that are of single hours of some UTC months, in the order of the set.
+
+        Args:
+            kind: Of the rows.
+            subject: Likewise.
+            months: ``2026-03``, each once.
+        """
+        held = [one for month in months for one in self._by_hours.get((kind, subject, month), ())]
+        return tuple(row for _, row in sorted(held, key=itemgetter(0)))
+
+    @cached_property
+    def _by_hours(self) -> Mapping[tuple[FactorKind, str, str], Sequence[tuple[int, FactorRow]]]:
+        """Rows of hours with their place in the set, by the month they lie in."""
+        lists: dict[tuple[FactorKind, str, str], list[tuple[int, FactorRow]]] = {}
+        for number, row in enumerate(self.rows):
+            if len(row.period) == LENGTH_OF_HOUR:
+                lists.setdefault((row.kind, row.subject, row.period[:7]), []).append((number, row))
+        return lists
+
+    @cached_property
+    def _by_period(self) -> Mapping[tuple[FactorKind, str, str], tuple[FactorRow, ...]]:
+        lists: dict[tuple[FactorKind, str, str], list[FactorRow]] = {}
+        for row in self.rows:
+            lists.setdefault((row.kind, row.subject, row.period), []).append(row)
+        return {key: tuple(rows) for key, rows in lists.items()}
 
     @cached_property
     def _by_subject(self) -> Mapping[tuple[FactorKind, str], tuple[FactorRow, ...]]:
@@ -137,14 +178,12 @@ def checked_tables(tables: Sequence[Table], *, now: str) -> tuple[Table, ...]:
     Raises:
         ConfigError: If a row is refused; the first is named, the others are counted.
     """
-    together = Table(
-        where="",
-        rows=tuple(row for table in tables for row in table.rows),
-        places=tuple(place for table in tables for place, _ in table.placed()),
-    )
-    refused = checks.check_table(together, today=now).findings
-    if not refused:
+    rows = tuple(row for table in tables for row in table.rows)
+    if not any(checks.faults_of(rows, today=now)):
         return tuple(tables)
+    # Only now the place of each is needed.
+    places = tuple(place for table in tables for place, _ in table.placed())
+    refused = checks.check_table(Table(where="", rows=rows, places=places), today=now).findings
     first, more = refused[0], len(refused) - 1
     rest = f"; {counted(more, 'more row is', 'more rows are')} refused" if more else ""
     raise ConfigError(
@@ -185,9 +224,9 @@ def with_own(base: FactorSet, tables: Sequence[Table]) -> FactorSet:
     replaced: set[str] = set()
     for table in tables:
         for place, row in table.placed():
-            gone = tuple(
-                peer for peer in base.find(row.kind, row.subject) if checks.counts_the_same(row, peer)
-            )
+            # Mostly none, of thousands of hours: bundled rows are of months and years.
+            peers = base.of_period(row.kind, row.subject, row.period)
+            gone = tuple(peer for peer in peers if checks.counts_the_same(row, peer)) if peers else ()
             # A row with the id of a bundled one is meant as that one, mended.
             replaced.update((row.factor_id, *(peer.factor_id for peer in gone)))
             overrides.append(Override(row=row, place=place, replaces=gone))

@@ -73,7 +73,8 @@ def read_csv(content: str | bytes, *, where: str) -> Table:
             if len(cells) != len(header):
                 raise _cells_fault(len(cells), len(header), f"{where}, line {reader.line_num}")
             lines.append(reader.line_num)
-            plain.append({name: cell for name, cell in zip(header, cells, strict=True) if cell})
+            row = dict(zip(header, cells, strict=True))
+            plain.append({name: cell for name, cell in row.items() if cell} if "" in cells else row)
     except csv.Error as error:
         raise ConfigError(
             f"is no CSV: {error}", where=f"{where}, line {reader.line_num}", mend="mend that line"
@@ -92,7 +93,10 @@ def records(plain: Sequence[dict[str, Any]], *, where: str, places: Sequence[str
     Raises:
         ConfigError: If a row is none; the text names its place and the field.
     """
-    plain = [pedigree.with_sigma(row, f"{where}, {place}") for row, place in zip(plain, places, strict=True)]
+    plain = [
+        pedigree.with_sigma(row, f"{where}, {place}") if pedigree.COLUMN in row else row
+        for row, place in zip(plain, places, strict=True)
+    ]
     try:
         rows = decoding.convert(plain, tuple[FactorRow, ...], strict=False)
     except (msgspec.ValidationError, ArithmeticError):

@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import US_PER_S
 
 UNKNOWN_WORDS: Final = frozenset(
@@ -136,9 +137,9 @@ class Decimals:
     def __init__(self) -> None:
         """Start without a number."""
         self._marks: set[str] = set()
-        self._open: set[str] = set()
+        self._open: dict[str, tuple[str, str, int]] = {}
 
-    def see(self, value: str) -> None:
+    def see(self, column: str, value: str, line: int) -> None:
         """Take a number into account; other text tells nothing."""
         text = value.strip()
         if _GROUPS_OF_COMMAS.fullmatch(text):
@@ -146,9 +147,33 @@ class Decimals:
         elif _GROUPS_OF_POINTS.fullmatch(text):
             self._marks.add(",")
         elif _OPEN.fullmatch(text):
-            self._open.add("." if "." in text else ",")
+            self._open.setdefault("." if "." in text else ",", (column, text, line))
         elif _DECIMAL.fullmatch(text):
             self._marks.add("." if "." in text else ",")
+
+    def undecided(self, file: str, delimiter: str) -> Finding | None:
+        """Return what is said of numbers that no other one decides on; they are read as decimals.
+
+        Semicolons part cells where commas mark decimals: there a comma is sure, and a point is not.
+
+        Args:
+            file: The table.
+            delimiter: What parts its cells.
+        """
+        unsure = [mark for mark in (".", ",") if mark == "." or delimiter != ";"]
+        mark = next((m for m in unsure if m in self._open), None)
+        if mark is None or self._marks or len(self._open) > 1:
+            return None
+        column, text, line = self._open[mark]
+        decimal, thousands = text.replace(",", "."), text.replace(mark, "")
+        told = (
+            f"{column} {text!r} may be {decimal} or {thousands}, and no other number of the table tells: "
+            f"read as {decimal}, and all like it as decimals"
+        )
+        mend = f"write {decimal}0 if it is right, {thousands} if not; or let commas part the cells"
+        return Finding(
+            code="CL218", severity="warning", message=told, file=file, line=line or None, mend=mend
+        )
 
     def plain(self, column: str, value: str) -> str:
         """Return a number with a decimal point and no thousands; other text as it is.

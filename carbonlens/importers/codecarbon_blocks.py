@@ -7,7 +7,9 @@ The first row of a kind is read by the row path, and is the pattern of the other
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -28,16 +30,20 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from duckdb import DuckDBPyConnection
 
-    from carbonlens.importers.codecarbon_columns import Block, Columns, Lines
+    from carbonlens.importers.codecarbon_columns import Block, Lines
 
 WORTH_BYTES: Final = HEAD_BYTES
 """Length of a file from which opening DuckDB pays."""
 
-BLOCK_BYTES: Final = 1 << 24
+BLOCK_BYTES: Final = 1 << 23
+_AT_ONCE: Final = 2
+"""Blocks that are read while what another one holds is looked at."""
+
 FEWEST_ALIKE: Final = 4
 """Rows of one kind in a block from which columns of them pay."""
 
 _QUARTER_S: Final = 900
+_DAY_S: Final = 86_400
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001  # times of the file are local, without a zone
 
 
@@ -59,6 +65,15 @@ class Rows(Protocol):
     def clock(self, zone: str | None) -> Clock:
         """Return the clock of a zone."""
         ...
+
+
+class _Ready(msgspec.Struct, frozen=True):
+    """What was read of a block: its lines, their columns if any are regular, and how many lines are bad."""
+
+    first: int
+    lines: Lines
+    block: Block | None
+    bad: int
 
 
 class _Timed(msgspec.Struct, frozen=True):
@@ -90,7 +105,6 @@ class Blocks:
         self._table = table
         self._options = options
         self._rows = rows
-        self._columns: Columns | None = None
         self._clocks: dict[str | None, Clock] = {}
         self._bad = 0
 
@@ -105,21 +119,36 @@ class Blocks:
             for line, cells in self._table.rows():
                 yield from self._rows.row(line, cells)
             return
-        from carbonlens.importers.codecarbon_columns import Columns, Lines
-
         try:
-            for first, text in self._source.blocks(BLOCK_BYTES):
-                line, rest = self._without_header(first, text)
-                if not rest:
-                    continue
-                if self._columns is None:
-                    self._columns = Columns(connection, self._table.header)
-                lines = Lines(rest, len(self._table.header))
-                self._leave_bad(rest, lines)
-                yield from self._block(line, lines)
+            for ready in self._ready(connection):
+                yield from self._block(ready)
         finally:
             connection.close()
         self._source.say_bad(self._bad)
+
+    def _ready(self, connection: DuckDBPyConnection) -> Iterator[_Ready]:
+        """Yield what was read of each block, in order; further ones are read meanwhile."""
+        with ThreadPoolExecutor(_AT_ONCE) as readers:
+            waiting: deque[Future[_Ready]] = deque()
+            for first, text in self._source.blocks(BLOCK_BYTES):
+                line, rest = self._without_header(first, text)
+                if rest:
+                    waiting.append(readers.submit(self._read, connection, line, rest))
+                if len(waiting) > _AT_ONCE:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+    def _read(self, connection: DuckDBPyConnection, first: int, text: bytes) -> _Ready:
+        from carbonlens.importers.codecarbon_columns import Columns, Lines
+
+        header = self._table.header
+        lines = Lines(text, len(header))
+        bad = _leave_bad(text, lines)
+        with connection.cursor() as cursor:
+            columns = Columns(cursor, header)
+            block = columns.read(lines) if columns.has_rows else None
+        return _Ready(first, lines, block, bad)
 
     def _without_header(self, first: int, text: bytes) -> tuple[int, bytes]:
         line, rest = first, text
@@ -131,20 +160,11 @@ class Blocks:
             line += 1
         return line, rest
 
-    def _leave_bad(self, text: bytes, lines: Lines) -> None:
-        """Leave lines with bytes that are no UTF-8 to the row path, and count them."""
-        if text.isascii() or _is_clean(text):
-            return
-        for place in range(len(lines)):
-            if "\ufffd" in lines.text(place):
-                lines.is_regular[place] = False
-                self._bad += 1
-
-    def _block(self, first: int, lines: Lines) -> Iterator[Item]:
+    def _block(self, ready: _Ready) -> Iterator[Item]:
         import numpy as np
 
-        columns = self._columns
-        block = columns.read(lines) if columns is not None and columns.has_rows else None
+        first, lines, block = ready.first, ready.lines, ready.block
+        self._bad += ready.bad
         kind_of = np.full(len(lines), -1)
         kinds: list[npt.NDArray[np.int64]] = []
         timed: list[_Timed] = []
@@ -188,10 +208,9 @@ class Blocks:
         """Return the regular rows by their zones, the end of each, and where its clock is sure."""
         import numpy as np
 
-        projects = block.projects.tolist()
-        zone_of = {name: self._options.zone_of(name.strip() or None) for name in set(projects)}
-        zones = list(dict.fromkeys(zone_of.values()))
-        of = np.array([zones.index(zone_of[name]) for name in projects]) if len(zones) > 1 else None
+        zone_of = [self._options.zone_of(name.strip() or None) for name in block.projects]
+        zones = list(dict.fromkeys(zone_of))
+        of = np.array([zones.index(zone) for zone in zone_of])[block.kinds] if len(zones) > 1 else None
         end_us = block.local_s * US_PER_S
         sure = np.ones(len(end_us), dtype=bool)
         places = []
@@ -214,10 +233,20 @@ class Blocks:
         if zone not in self._clocks:
             self._clocks[zone] = Clock(zone, self._source)
         clock = self._clocks[zone]
-        quarters, where = np.unique(local_s // _QUARTER_S, return_inverse=True)
-        found = [clock.sure_offset_us(_EPOCH + timedelta(seconds=q * _QUARTER_S)) for q in quarters.tolist()]
-        offsets = np.array([0 if o is None else o for o in found], dtype=np.int64)
-        return offsets[where], np.array([o is not None for o in found])[where]
+        # A day that begins and ends by one offset has no other: clocks never change twice in one.
+        days, where = np.unique(local_s // _DAY_S, return_inverse=True)
+        begins = [_sure_offset_us(clock, d * _DAY_S) for d in days.tolist()]
+        ends = [_sure_offset_us(clock, (d + 1) * _DAY_S) for d in days.tolist()]
+        even = np.array([a is not None and a == b for a, b in zip(begins, ends, strict=True)], dtype=bool)
+        offsets = np.array([o or 0 for o in begins], dtype=np.int64)[where]
+        known = even[where]
+        rest = np.flatnonzero(~known)
+        if len(rest):
+            quarters, where = np.unique(local_s[rest] // _QUARTER_S, return_inverse=True)
+            found = [_sure_offset_us(clock, q * _QUARTER_S) for q in quarters.tolist()]
+            offsets[rest] = np.array([o or 0 for o in found], dtype=np.int64)[where]
+            known[rest] = np.array([o is not None for o in found], dtype=bool)[where]
+        return offsets, known
 
     def _pass_by(self, timed: list[_Timed], last: int, place: int) -> None:
         """Tell the clocks of the row path of the regular rows between two others."""
@@ -229,6 +258,21 @@ class Blocks:
                 self._rows.clock(one.zone).pass_by(int(one.end_us[before]))
 
 
+def _sure_offset_us(clock: Clock, local_s: int) -> int | None:
+    return clock.sure_offset_us(_EPOCH + timedelta(seconds=local_s))
+
+
+def _leave_bad(text: bytes, lines: Lines) -> int:
+    """Leave lines with bytes that are no UTF-8 to the row path, and count them."""
+    bad = 0
+    if not (text.isascii() or _is_clean(text)):
+        for place in range(len(lines)):
+            if "\ufffd" in lines.text(place):
+                lines.is_regular[place] = False
+                bad += 1
+    return bad
+
+
 def _kinds(block: Block, sure: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.int64]]:
     """Return the rows of each kind, in order; kinds of few rows are left out."""
     import numpy as np
@@ -236,9 +280,7 @@ def _kinds(block: Block, sure: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.int
     rows = np.flatnonzero(sure)
     if not len(rows):
         return []
-    number_of: dict[str, int] = {}
-    keys = block.keys[rows].tolist()
-    numbers = np.array([number_of.setdefault(key, len(number_of)) for key in keys])
+    numbers = block.kinds[rows]
     order = np.argsort(numbers, kind="stable")
     parted = np.split(rows[order], np.flatnonzero(np.diff(numbers[order])) + 1)
     return [part for part in parted if len(part) >= FEWEST_ALIKE]
@@ -289,9 +331,12 @@ def _connection() -> DuckDBPyConnection | None:
     try:
         import numpy  # noqa: F401 - only to see whether it is there
 
-        return connect()
+        connection = connect()
     except (ImportError, MissingExtraError):
         return None
+    # A block is one piece of work: blocks are read beside each other, and a second thread only waits.
+    connection.execute("SET threads = 1")
+    return connection
 
 
 def _is_clean(text: bytes) -> bool:

@@ -19,7 +19,7 @@ from carbonlens.domain.limits import MOST_HOURS
 from carbonlens.domain.units import J_PER_KWH, US_PER_HOUR
 from carbonlens.importers import unit_checks
 from carbonlens.importers.exact_micros import micros_of
-from carbonlens.importers.plain_times import seconds_of_texts
+from carbonlens.importers.plain_times import PLAIN_LENGTH, seconds_of_letters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +50,7 @@ _MOST_KWH: Final = 2000.0
 _MOST_KG: Final = 1e9
 _MOST_W: Final = 1e12
 _LONGEST_LINE: Final = 1 << 20
+_FIRST_PRINTED: Final = 32
 _STRANGE: Final = frozenset({*range(9), *range(11, 32), ord('"'), 127})
 """Bytes of a line that the row path reads: quotes, and control characters but for tabs."""
 
@@ -66,17 +67,19 @@ class Lines:
         """Find where lines begin, and which are regular."""
         import numpy as np
 
-        letters = np.frombuffer(text, dtype=np.uint8)
-        ends = np.flatnonzero(letters == ord("\n"))
         self._text = text
-        self._ends = ends
-        self._starts = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
-        commas = np.diff(np.searchsorted(np.flatnonzero(letters == ord(",")), ends), prepend=0)
-        strange = np.isin(letters, list(_STRANGE)) if any(bytes([b]) in text for b in _STRANGE) else None
-        self.is_regular = (commas == width - 1) & (ends - self._starts < _LONGEST_LINE)
-        if strange is not None:
+        self._width = width
+        letters = np.frombuffer(text, dtype=np.uint8)
+        self._ends = np.flatnonzero(letters == ord("\n"))
+        self._starts = _starts(self._ends)
+        self._commas = np.flatnonzero(letters == ord(","))
+        counts = np.diff(np.searchsorted(self._commas, self._ends), prepend=0)
+        self.is_regular = (counts == width - 1) & (self._ends - self._starts < _LONGEST_LINE)
+        plain = len(self._ends) + text.count(b"\t")
+        if np.count_nonzero(letters < _FIRST_PRINTED) > plain or b'"' in text or b"\x7f" in text:
+            strange = np.isin(letters, list(_STRANGE))
             before = np.concatenate(([0], np.cumsum(strange)))
-            self.is_regular &= before[ends] == before[self._starts]
+            self.is_regular &= before[self._ends] == before[self._starts]
 
     def __len__(self) -> int:
         """Return their number."""
@@ -93,14 +96,45 @@ class Lines:
         pairs = zip(self._starts[self.is_regular].tolist(), self._ends[self.is_regular].tolist(), strict=True)
         return b"".join(self._text[start : end + 1] for start, end in pairs)
 
+    def letters(self, column: int, length: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
+        """Return a cell of each regular line, and which of them are of that length.
+
+        Args:
+            column: Place of the cell.
+            length: In bytes; the letters of other cells mean nothing.
+
+        Returns:
+            First letters, second letters and so on of all of them; and which are that long.
+        """
+        import numpy as np
+
+        regular = self.is_regular
+        starts, ends = self._starts[regular], self._ends[regular]
+        first = np.searchsorted(self._commas, starts)
+        if column > 0:
+            starts = self._commas[first + column - 1] + 1
+        if column < self._width - 1:
+            ends = self._commas[first + column]
+        every = np.frombuffer(self._text, dtype=np.uint8)
+        found = np.empty((length, len(starts)), dtype=np.uint8)
+        for place in range(length):
+            every.take(starts + place, mode="clip", out=found[place])
+        return found, ends - starts == length
+
+
+def _starts(ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    import numpy as np
+
+    return np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
+
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
     """Columns of the rows of a block that may be regular, each with its place among the lines.
 
     Attributes:
         places: Place of each row among the lines of the block.
-        keys: What is the same in rows of one kind, as one text.
-        projects: Name of the project, as written.
+        kinds: Number of its kind: rows of one say the same but for their columns.
+        projects: Name of the project, as written, by the number of the kind.
         ids: Of the run.
         local_s: Local seconds since 1970.
         duration_us, duration_s: Of the run.
@@ -110,8 +144,8 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     places: npt.NDArray[np.int64]
-    keys: npt.NDArray[np.object_]
-    projects: npt.NDArray[np.object_]
+    kinds: npt.NDArray[np.int64]
+    projects: Sequence[str]
     ids: list[str]
     local_s: npt.NDArray[np.int64]
     duration_us: npt.NDArray[np.int64]
@@ -135,6 +169,7 @@ class Columns:
         self._places = {name: place for place, name in enumerate(header)}
         self._width = len(header)
         self._parts = [p for p in PARTS if f"{p}_energy" in self._places]
+        self._kind: list[str] = [n for n in _KIND if n in self._places]
         self.id_column = next((n for n in ("run_id", "id", "experiment_id") if n in self._places), None)
 
     @property
@@ -162,7 +197,8 @@ class Columns:
         places = np.flatnonzero(lines.is_regular)
         if len(places) != len(found["key"]):
             return None  # DuckDB parted the lines otherwise: the row path reads them.
-        return self._checked(places, found, gaps)
+        local_s, timed = seconds_of_letters(*lines.letters(self._places["timestamp"], PLAIN_LENGTH))
+        return self._checked(places, found, gaps, local_s, timed)
 
     def _query(self, file: Path) -> str:
         from carbonlens.ledger.parquet import quoted
@@ -171,34 +207,31 @@ class Columns:
         numbers = [n for n in (*_REQUIRED, *self._of_parts()) if n in self._places]
         taken = [f"try_cast({self._cell(n)} AS DOUBLE) AS {n}" for n in numbers]
         # A power that is no number is not there; other numbers must be some, as plain ones.
-        texts = ", ".join(f"coalesce({self._cell(n)}, '')" for n in numbers)
+        texts = ", ".join(self._cell(n) for n in numbers)
         powers = [n for n in numbers if n.endswith("_power")]
         unread = [
             f"({self._cell(n)} IS NOT NULL AND try_cast({self._cell(n)} AS DOUBLE) IS NULL)" for n in powers
         ]
         odd = " OR ".join([f"contains(concat({texts}), '_')", *unread])
-        kind = [f"coalesce({self._cell(n)}, '')" for n in _KIND if n in self._places]
+        kind = [self._cell(n) for n in self._kind]
         if {"longitude", "latitude"} <= self._places.keys():
             at = f"{self._cell('longitude')}, ',', {self._cell('latitude')}"
             kind.append(
                 f"CASE WHEN contains({self._cell('longitude')}, '-71.2') THEN concat({at}) ELSE '' END"
             )
-        project = f"coalesce({self._cell('project_name')}, '')" if "project_name" in self._places else "''"
-        texted = [self._cell("gpu_energy") if "gpu" in self._parts else "''"]
+        zero = (
+            f"coalesce({self._cell('gpu_energy')} IN ('0', '0.0'), false)"
+            if "gpu" in self._parts
+            else "false"
+        )
         return (
-            f"SELECT concat_ws(chr(31), {', '.join(kind)}) AS key, {project} AS project, "  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+            f"SELECT concat({', chr(31), '.join([*kind, zero])}) AS key, "  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
             f"coalesce({self._cell(self.id_column or '')}, '') AS id, "
-            f"coalesce({self._cell('timestamp')}, '') AS stamp, "
             f"coalesce({self._cell('emissions')}, '') AS kg_text, "
-            f"coalesce({self._cell('energy_consumed')}, '') AS whole_text, "
-            f"coalesce({texted[0]}, '') AS gpu_text, {self._pue()} AS pue, "
-            f"{', '.join(taken)}, ({odd}) AS odd "
+            f"{zero} AS gpu_zero, {', '.join(taken)}, ({odd}) AS odd "
             f"FROM read_csv({quoted(file)}, delim=',', quote='', escape='', header=false, "
             f"auto_detect=false, columns={{{columns}}})"
         )
-
-    def _pue(self) -> str:
-        return f"coalesce({self._cell('pue')}, '')" if "pue" in self._places else "''"
 
     def _cell(self, name: str) -> str:
         return f"c{self._places[name]}"
@@ -207,50 +240,71 @@ class Columns:
         return [f"{p}_{what}" for p in PARTS for what in ("energy", "power")]
 
     def _checked(
-        self, places: npt.NDArray[np.int64], found: Mapping[str, Any], gaps: Mapping[str, Any]
+        self,
+        places: npt.NDArray[np.int64],
+        found: Mapping[str, Any],
+        gaps: Mapping[str, Any],
+        local_s: npt.NDArray[np.int64],
+        timed: npt.NDArray[np.bool_],
     ) -> Block | None:
         import numpy as np
 
-        local_s, timed = seconds_of_texts(found["stamp"])
-        pue, has_pue = _pues(found["pue"])
+        keys, kinds = _numbered(found["key"].tolist())
+        pue = np.array([_pue(self._told(key, "pue")) for key in keys])[kinds]
+        has_pue = ~np.isnan(pue)
+        pue = np.where(has_pue, pue, 1.0)
         good = timed & has_pue & ~found["odd"].astype(bool) & self._plausible(found, gaps, pue)
         rows = np.flatnonzero(good)
         if not len(rows):
             return None
-        kept = {name: column[rows] for name, column in found.items()}
-        pue = pue[rows]
-        duration_us, sure = micros_of(kept["duration"])
-        stated_uj, known = micros_of(kept["energy_consumed"], times=J_PER_KWH)
-        columns = [f"{p}_energy" for p in self._parts] + ["energy_consumed"]
-        names = [*self._parts, "total"]
-        energy_uj: dict[str, npt.NDArray[np.int64]] = {}
-        sure &= known
-        for name, column in zip(names, columns, strict=True):
-            energy_uj[name], known = micros_of(kept[column], times=J_PER_KWH, over=pue)
-            sure &= known
-        # A part of less than half a microjoule has no width to speak of.
-        none = np.zeros(len(rows), dtype=bool)
-        plain_zero = np.isin(kept["gpu_text"].astype(str), ["0", "0.0"]) if "gpu" in self._parts else none
-        for name in names:
-            sure &= (energy_uj[name] > 0) | (plain_zero if name == "gpu" else none)
-        kept["key"] = kept["key"] + np.where(plain_zero, "\x1f0", "").astype(object)
-        ids = [text.strip() for text in kept["id"].tolist()]
+        kept = {name: column[rows] for name, column in found.items() if name != "key"}
+        energy_uj, duration_us, sure = self._micros(kept, pue[rows])
+        ids = list(map(str.strip, kept["id"].tolist()))
         kg, counts = _exact(kept["kg_text"].tolist())
-        sure &= counts & np.array([bool(name) for name in ids])
+        sure &= counts & np.fromiter(map(bool, ids), dtype=bool, count=len(ids))
         last = np.flatnonzero(sure)
+        whole = len(last) == len(rows)
         chosen = last.tolist()
         return Block(
             places=places[rows][last],
-            keys=kept["key"][last],
-            projects=kept["project"][last],
-            ids=[ids[i] for i in chosen],
+            kinds=kinds[rows][last],
+            projects=[self._told(key, "project_name") for key in keys],
+            ids=ids if whole else [ids[i] for i in chosen],
             local_s=local_s[rows][last],
             duration_us=duration_us[last],
             duration_s=kept["duration"][last],
-            stated_uj=stated_uj[last],
+            stated_uj=energy_uj.pop("stated")[last],
             energy_uj={name: column[last] for name, column in energy_uj.items()},
-            kg=[kg[i] for i in chosen],
+            kg=kg if whole else [kg[i] for i in chosen],
         )
+
+    def _told(self, key: str, name: str) -> str:
+        """Return what rows of a kind have in a column; nothing where there is none."""
+        return key.split("\x1f")[self._kind.index(name)] if name in self._places else ""
+
+    def _micros(
+        self, kept: Mapping[str, Any], pue: Array
+    ) -> tuple[dict[str, npt.NDArray[np.int64]], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Return microjoules by part, ``total`` and ``stated``, microseconds, and where all are sure."""
+        import numpy as np
+
+        duration_us, sure = micros_of(kept["duration"])
+        stated_uj, known = micros_of(kept["energy_consumed"], times=J_PER_KWH)
+        sure &= known
+        found = {"stated": stated_uj}
+        over = None if (pue == 1).all() else pue
+        for name in self._parts:
+            found[name], known = micros_of(kept[f"{name}_energy"], times=J_PER_KWH, over=over)
+            sure &= known
+        found["total"] = stated_uj
+        if over is not None:
+            found["total"], known = micros_of(kept["energy_consumed"], times=J_PER_KWH, over=over)
+            sure &= known
+        # A part of less than half a microjoule has no width to speak of.
+        plain_zero = kept["gpu_zero"].astype(bool)
+        for name in (*self._parts, "total"):
+            sure &= (found[name] > 0) | (plain_zero if name == "gpu" else np.False_)
+        return found, duration_us, sure
 
     def _plausible(
         self, found: Mapping[str, Any], gaps: Mapping[str, Any], pue: Array
@@ -301,14 +355,12 @@ def _within(values: Array, least: float, most: float) -> npt.NDArray[np.bool_]:
     return (values >= least * (1 + _SURE)) & (values <= most * (1 - _SURE))
 
 
-def _pues(texts: npt.NDArray[np.object_]) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Return the PUE of each row, and whether it is a plain number."""
+def _numbered(keys: Sequence[str]) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """Return texts, each once, and the place of each of the given among them."""
     import numpy as np
 
-    told = texts.tolist()
-    value_of = {text: _pue(text) for text in set(told)}
-    values = np.array([value_of[text] for text in told], dtype=np.float64)
-    return np.where(np.isnan(values), 1.0, values), ~np.isnan(values)
+    number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return list(number_of), np.fromiter(map(number_of.__getitem__, keys), dtype=np.int64, count=len(keys))
 
 
 def _pue(text: str) -> float:

@@ -14,17 +14,20 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.errors import InputFileError, MissingExtraError
 from carbonlens.importers.cells import UNKNOWN_WORDS
 from carbonlens.importers.once import Once
+from carbonlens.importers.records import finding
 from carbonlens.importers.sources import Source, delimiter_of
 from carbonlens.importers.tables import (
     MOST_DIGITS,
+    OtherHeaders,
     exact,
-    is_other_header,
+    is_of_either,
+    is_with_comma,
     names_of,
-    other_header,
     split,
 )
 
@@ -78,14 +81,24 @@ class NumberTable:
         self.repeated_headers = 0
         self._wanted = tuple(wanted)
         self._aliases = aliases or {}
+        self._others = OtherHeaders(source, self._aliases)
         self._comment = None if comment is None else comment.encode()
         self._has_header = header is None
         self._is_ready = False
         self._once = Once(source)
+        self._has_commas = False
+        self._points: tuple[str, int, int] | None = None
 
     def findings(self) -> Iterator[Finding]:
         """Yield what was wrong with rows, one Finding a kind, once all blocks were read."""
         yield from self._once.findings()
+        if self._points is not None and self._has_commas:
+            text, line, count = self._points
+            told = (
+                f"{counted(count, 'number')} such as {text!r} may have thousands: others have a decimal comma"
+            )
+            mend = "write such numbers with a comma, or without thousands"
+            yield finding("CL218", "warning", f"{told}; read as decimals", self.source, line=line, mend=mend)
 
     def blocks(self) -> Iterator[Numbers]:
         """Yield the rows in blocks of some 4 MiB of text.
@@ -103,7 +116,11 @@ class NumberTable:
             if not places:
                 return
             columns = self._at_once(text, places)
-            if columns is None:
+            if columns is not None and self.delimiter != ",":
+                self._has_commas = self._has_commas or b"," in text
+            if columns is not None:
+                self._others.rows_follow()
+            else:
                 columns = self._by_lines(line, text, places)
             count = len(next(iter(columns.values())))
             self.rows += count
@@ -203,13 +220,13 @@ class NumberTable:
                 cells.pop()
             if self._has_header and self._is_header(cells):
                 self.repeated_headers += 1
+                self._others.forget()
                 continue
-            if is_other_header(cells, self.header, self._aliases):
-                raise other_header(self.source.shown, line)
+            self._others.look(line, cells, self.header)
             try:
                 if len(cells) != width:
                     raise ValueError("has not as many cells as the header has columns")
-                row = {name: self._number(cells[place]) for name, place in places.items()}
+                row = {name: self._number(cells[place], line) for name, place in places.items()}
             except ValueError as error:
                 self.rows += 1
                 self.rejected += 1
@@ -220,8 +237,13 @@ class NumberTable:
                 found[name].append(value)
         return {name: np.array(values, dtype=np.float64) for name, values in found.items()}
 
-    def _number(self, cell: str) -> float:
+    def _number(self, cell: str, line: int) -> float:
         value = exact(cell, delimiter=self.delimiter)
+        if self.delimiter != ",":
+            self._has_commas = self._has_commas or is_with_comma(cell)
+            if is_of_either(cell):
+                text, first, count = self._points or (cell, line, 0)
+                self._points = text, first, count + 1
         return math.nan if value is None else float(value)
 
     def _is_header(self, cells: Sequence[str]) -> bool:

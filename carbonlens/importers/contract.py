@@ -80,6 +80,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         start_us: When a log of relative times began, UTC microseconds.
         columns: What the columns of a log without a header are called.
         table: How the columns of a table of no known format are read.
+        kept_us: First and last time of the samples of a trace that count, UTC microseconds; others tell
+            of the rest.
     """
 
     tz: str | None = None
@@ -90,6 +92,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     start_us: int | None = None
     columns: tuple[str, ...] | None = None
     table: TableRule | None = None
+    kept_us: tuple[float, float] | None = None
 
     def zone_of(self, project: str | None) -> str | None:
         """Return the zone of a project's local times."""
@@ -213,6 +216,7 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
         gain_95: Relative 95 % accuracy, where the maker says; for A without it the width is unknown.
         max_range_j: Where a counter wraps.
         least_w: Lowest mean power that such a device is believed to draw; 0 where it may sleep.
+        is_least: Whether its energy is the least there was: it may be one of several devices.
     """
 
     name: str
@@ -229,6 +233,7 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     gain_95: float | None = None
     max_range_j: float | None = None
     least_w: float = 0.0
+    is_least: bool = False
 
     @property
     def key(self) -> tuple[str | None, str | None, str]:

@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from carbonlens.domain.units import US_PER_S
+from carbonlens.importers.repeats import origins_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -156,20 +157,22 @@ class NewDeltas:
         if not is_last and len(places) > 1 and len(places[-1]) < enough:
             late = places.pop()
             self.take(t_us[late], joules[late], None if seconds is None else seconds[late])
-        near: list[Part] = []
+        kept: dict[int, Part] = {}
         found: list[Energies] = []
-        for place in places:
-            t, j = t_us[place], joules[place]
+        parts = [(t_us[place], joules[place]) for place in places]
+        origins = origins_of(t_us, joules, parts)
+        for number, (place, (t, j)) in enumerate(zip(places, parts, strict=True)):
+            near = {n: kept[n] for n in origins[number] if n in kept}
             back = 0.0 if self._last_us is None or not back_us else self._last_us - float(t[0])
             is_back = back > back_us
             known = self._repeats.repeated((t, j), near, is_back=is_back, is_carried=False, is_last=is_last)
             self._last_us = float(t[-1])
             if is_back and known is None:
                 self.backs_us.append(back)
-            kept = place if known is None else place[~known]
-            if len(kept):
-                near.append((t_us[kept], joules[kept]))
-                found.append((t_us[kept], joules[kept], None if seconds is None else seconds[kept]))
+            new = place if known is None else place[~known]
+            if len(new):
+                kept[number] = t_us[new], joules[new]
+                found.append((t_us[new], joules[new], None if seconds is None else seconds[new]))
         return found
 
 

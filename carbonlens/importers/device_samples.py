@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from carbonlens.domain.units import US_PER_S
 from carbonlens.importers.contract import Channel, Chunk, Item
+
+if TYPE_CHECKING:
+    from carbonlens.importers.contract import Array
 
 _EARLIEST_S: Final = 31_536_000.0
 _LATEST_S: Final = 7_258_118_400.0
@@ -26,6 +29,17 @@ def epoch_us(seconds: float) -> float:
     if not _EARLIEST_S <= seconds <= _LATEST_S:
         raise ValueError(f"has the time {seconds:g} s since 1970, outside the years 1971 to 2200")
     return seconds * US_PER_S
+
+
+def all_epoch_us(seconds: Array) -> list[float] | None:
+    """Return rising seconds since 1970 as microseconds; ``None`` where they fall, or one is no such time."""
+    import numpy as np
+
+    is_of_age = (seconds >= _EARLIEST_S) & (seconds <= _LATEST_S)
+    if not len(seconds) or not is_of_age.all() or (np.diff(seconds) <= 0).any():
+        return None
+    found: list[float] = (seconds * US_PER_S).tolist()
+    return found
 
 
 class DeviceSamples:

@@ -308,7 +308,7 @@ def _decimals(source: Source) -> Decimals | None:
     for values in reader:
         for i in places:
             if i < len(values):
-                found.see(values[i])
+                found.see(header[i], values[i], reader.line_num)
     return found
 
 
@@ -318,6 +318,8 @@ def _read_into(bill: _Bill, text: Iterator[str], where: str, decimals: Decimals 
     header = _header(next(reader, []))
     _check_header(header, where)
     bill.take_header(header)
+    unsure = decimals.undecided(bill.name, delimiter) if decimals is not None else None
+    bill.findings += [unsure] if unsure else []
     names = [name.lower() for name in header]
     for values in _lines(reader, header):
         if isinstance(values, int):

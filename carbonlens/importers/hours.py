@@ -30,8 +30,10 @@ def split(
     import numpy as np
 
     good = np.isfinite(t_us) & np.isfinite(values)
-    order = np.argsort(t_us[good], kind="stable")
-    times, told = t_us[good][order], values[good][order]
+    times, told = (t_us, values) if good.all() else (t_us[good], values[good])
+    if (np.diff(times) < 0).any():
+        order = np.argsort(times, kind="stable")
+        times, told = times[order], told[order]
     if not len(times):
         return {}
     if kind == "delta":
@@ -47,13 +49,21 @@ def split(
         sums = np.concatenate(([0.0], np.cumsum(np.maximum(np.diff(told), 0.0))))
         at_edges = np.interp(edges, times, sums)
     else:
-        ends = np.minimum(np.append(times[1:], window[1]), times + (hold_us or np.inf))
-        ends = np.maximum(ends, times)
-        sums = np.concatenate(([0.0], np.cumsum(told * (ends - times) / US_PER_S)))
-        corners = np.column_stack((times, ends)).ravel()
-        at_edges = np.interp(edges, corners, np.column_stack((sums[:-1], sums[1:])).ravel())
-    parts = np.diff(at_edges).tolist()
-    return {first + i: part for i, part in enumerate(parts) if part}
+        ends = times + (hold_us or np.inf)
+        np.minimum(ends[:-1], times[1:], out=ends[:-1])
+        ends[-1] = max(min(ends[-1], window[1]), times[-1])
+        parts = ends - times
+        parts *= told
+        parts /= US_PER_S
+        sums = np.zeros(len(times) + 1)
+        np.cumsum(parts, out=sums[1:])
+        # Only the samples beside an edge tell what lies before it.
+        found = np.searchsorted(times, edges, side="right")
+        near = np.unique(np.clip(np.concatenate((found - 1, found)), 0, len(times) - 1))
+        corners = np.column_stack((times[near], ends[near])).ravel()
+        at_edges = np.interp(edges, corners, np.column_stack((sums[near], sums[near + 1])).ravel())
+    shares = np.diff(at_edges).tolist()
+    return {first + i: share for i, share in enumerate(shares) if share}
 
 
 def add(sums: dict[int, float], shares: Mapping[int, float], energy_j: float) -> None:

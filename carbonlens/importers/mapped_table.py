@@ -131,12 +131,12 @@ class _Reading:
         """Return how the table's numbers mark decimals; ``None`` where commas part its cells."""
         table, found = Table(self._source), Decimals()
         columns = [name for field, name in self._columns.items() if field in _NUMBERS]
-        for _, cells in table.dicts():
+        for line, cells in table.dicts():
             if table.delimiter == ",":
                 return None
             if isinstance(cells, dict):
                 for name in columns:
-                    found.see(cells.get(name, ""))
+                    found.see(name, cells.get(name, ""), line)
         return found
 
     def items(self) -> Iterator[Item]:
@@ -167,6 +167,9 @@ class _Reading:
             yield record
         for clock in self._clocks.values():
             yield from clock.findings
+        unsure = self._decimals and self._decimals.undecided(self._source.shown, self._table.delimiter)
+        if unsure:
+            yield unsure
         yield Tally(rows=rows, rejected=rejected, repeated=repeated)
 
     def _check_header(self) -> None:

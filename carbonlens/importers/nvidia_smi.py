@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain, product
@@ -15,8 +16,8 @@ from typing import Final
 
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.units import US_PER_S
 from carbonlens.errors import InputFileError
-from carbonlens.importers.cells import UNKNOWN_WORDS
 from carbonlens.importers.claiming import each
 from carbonlens.importers.contract import (
     USUAL,
@@ -42,21 +43,27 @@ from carbonlens.importers.nvidia_smi_columns import (
     is_mine,
 )
 from carbonlens.importers.nvidia_smi_looks import (
+    Counts,
     Row,
+    begins_header,
     counted_columns,
     id_places,
     is_header,
     is_told,
     not_told_apart,
+    nothing_told,
 )
-from carbonlens.importers.nvidia_smi_rows import Places, are_several, bursts_of
+from carbonlens.importers.nvidia_smi_rows import Joining, Places, are_several, bursts_of, resolution_us
 from carbonlens.importers.once import Once
 from carbonlens.importers.records import finding
 from carbonlens.importers.rewritten import Headed
 from carbonlens.importers.sources import Source, delimiter_of
-from carbonlens.importers.tables import exact, split, with_unit
+from carbonlens.importers.tables import exact, other_header, split, with_unit
 from carbonlens.importers.times import Clock
 from carbonlens.importers.unit_checks import LEAST_DEVICE_W
+
+_PLAIN_WATTS: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)( W)?")
+"""A cell of which nothing is in doubt, as nearly all are."""
 
 _LOOK_AHEAD: Final = 4096
 """Rows that tell which columns hold something, before the first sample is handed on."""
@@ -82,8 +89,9 @@ class NvidiaSmiImporter:
             "no power column: refused, for no energy can be computed",
             "[N/A], [Not Supported] and the like are failed readings, never 0",
             "a last cell that was cut off (22.8 for 22.89 W) is known by its missing unit, and left out",
-            "rows of several GPUs that no column tells apart are told apart by their place in each burst; "
-            "refused where bursts are not of one size",
+            "rows of several GPUs that no column tells apart are told apart by their place in each burst, "
+            "where rows are closer than a loop's or each place keeps cells of its own; refused where bursts "
+            "are not of one size, or may be of one GPU whose log pauses, and where a GPU joins or leaves",
             "a second header of other columns, units or order (two logs joined): refused, with its line",
         ),
         tested_on=("three real logs (RTX 4090, laptop GPU) and one without power; samples typed here",),
@@ -140,10 +148,16 @@ class _Log:
         first = source.first_lines[0]
         self._delimiter = delimiter_of(first)
         self._columns = columns_of(first)
-        self._power = [c for name in POWER for c in self._columns if c.name == name]
+        by_name = {c.name: c for c in reversed(self._columns)}
+        # A column that was asked for twice tells the same twice.
+        self._power = [by_name[name] for name in POWER if name in by_name]
         self._time = next((c.place for c in self._columns if c.name == "timestamp"), None)
         self._bears_units = False
         self._line = 0
+        self._cut_header = 0
+        self._is_twice = False
+        self._joining: Joining | None = None
+        self._later: list[tuple[float, ...]] = []
 
     def items(self) -> Iterator[Item]:
         """Yield everything."""
@@ -168,8 +182,10 @@ class _Log:
             rows = self._by_blocks(self._line, ids, samples)
         yield from self._said
         yield from self._taken(chain(met, rows), ids, places, samples)
+        self._look_for_joined()
         if not samples.is_known:
-            raise self._nothing()
+            told = Counts(rows=self._rows, rejected=self._rejected, why=self._why)
+            raise nothing_told(self._source.shown, ", ".join(c.name for c in self._power), told)
         yield from samples.hand_on()
         yield from self._once.findings()
         yield from self._clock.findings
@@ -221,6 +237,9 @@ class _Log:
                 lines = text.decode(errors="replace").removesuffix("\n").split("\n")
                 yield from self._parsed(enumerate(lines, first))
                 continue
+            self._refuse_below_cut_header()
+            if self._joining is not None and self._joining.is_told_by(found.t_us, list(found.watts.values())):
+                raise not_told_apart(self._source.shown, first)
             self._rows += len(found.t_us)
             for (device, rows), column in product(found.rows.items(), self._power):
                 channel = self._channels[device if ids else "GPU 0", column.name]
@@ -237,7 +256,12 @@ class _Log:
                 continue
             if is_first or is_header(text, self._columns, self._source, line):
                 is_first = False
+                self._cut_header = 0
                 continue
+            if begins_header(text, self._source):
+                self._cut_header = line
+            elif text[:1].isdigit():
+                self._refuse_below_cut_header()
             self._rows += 1
             cells = split(text, self._delimiter)
             while len(cells) > width and not cells[-1]:
@@ -267,6 +291,10 @@ class _Log:
             values = [(c, self._watts(row, c)) for c in self._power]
         except ValueError as error:
             return self._reject(row.line, error)
+        if self._joining is not None and row.t_us is not None:
+            self._later.append((row.t_us, *(watts for _, watts in values)))
+            if len(self._later) >= _LOOK_AHEAD:
+                self._look_for_joined()
         for column, watts in values:
             channel = self._channels.get((device, column.name)) or self._channel(device, shown, column)
             samples.add(channel, row.t_us, watts, row.line)
@@ -287,6 +315,7 @@ class _Log:
             method=f"nvidia-smi {column.name}",
             unit=column.unit or "W",
             least_w=LEAST_DEVICE_W,
+            is_least=self._is_twice,
         )
         return made
 
@@ -297,7 +326,10 @@ class _Log:
             ValueError: If it is neither, or was cut off.
         """
         cell = row.cells[column.place]
-        if cell.lower() in UNKNOWN_WORDS or cell.startswith("[") or cell.upper().startswith("ERR"):
+        plain = _PLAIN_WATTS.fullmatch(cell)
+        if plain and bool(plain[2]) == self._bears_units and column.unit.lower() in {"", "w"}:
+            return float(plain[1])
+        if not is_told(cell):
             return float("nan")
         text, unit = with_unit(cell)
         if self._bears_units and not unit:
@@ -317,6 +349,8 @@ class _Log:
         """Return a GPU's id, and how it is shown."""
         if not ids:
             place = 0 if places is None or row.t_us is None else places.of(row.t_us)
+            if places is not None and places.is_lost:
+                raise not_told_apart(self._source.shown, row.line)
             return f"GPU {place}", f"GPU {place}"
         device = row.cells[ids[0]]
         if not is_told(device):
@@ -330,14 +364,19 @@ class _Log:
         """Return how rows are told apart where no column does it, and say so."""
         if ids:
             return None
-        times = [r.t_us for r in rows if r.t_us is not None]
-        # Cells of all columns: two GPUs that draw the same differ in another one.
-        values = [",".join(r.cells) for r in rows if r.t_us is not None]
-        found = bursts_of(times, values)
-        if found is None:
-            is_fine = any("." in r.cells[self._time] for r in rows) if self._time is not None else False
-            if is_fine and are_several(times, values):
-                raise not_told_apart(self._source.shown)
+        timed = [r for r in rows if r.t_us is not None]
+        times, cells = [r.t_us for r in timed if r.t_us is not None], [r.cells for r in timed]
+        told_in_us = 1.0 if self._time is None else resolution_us([c[self._time] for c in cells])
+        found = bursts_of(times, cells, time=self._time, told_in_us=told_in_us)
+        is_fine = told_in_us < US_PER_S
+        if found is None and is_fine and are_several(times, cells):
+            raise not_told_apart(self._source.shown, rows[0].line)
+        if found is not None and found.told == "unclear":
+            raise not_told_apart(self._source.shown, rows[0].line, found.size)
+        if found is None or found.told == "one row":
+            self._joining = Joining(times, is_fine=is_fine)
+            if found is not None:
+                self._say_twice(rows[0].line)
             return None
         count = counted(found.size, "row")
         gpus = counted(found.size, "GPU")
@@ -346,26 +385,31 @@ class _Log:
         self._said.append(finding("CL265", "warning", text, self._source, line=rows[0].line, mend=mend))
         return Places(found)
 
+    def _say_twice(self, line: int) -> None:
+        """Say that rows are equal: one GPU's, written several times, or those of GPUs that draw the same."""
+        self._is_twice = True
+        text = "each row is there several times, and no column tells whose: taken as one GPU, the least"
+        mend = "log index or uuid too"
+        self._said.append(finding("CL298", "warning", text, self._source, line=line, mend=mend))
+
+    def _refuse_below_cut_header(self) -> None:
+        """Refuse a row below a header that is shorter than the first: it was not cut off, but is another."""
+        if self._cut_header:
+            raise other_header(self._source.shown, self._cut_header)
+
+    def _look_for_joined(self) -> None:
+        """Look at rows that were taken as one GPU's; they are refused if nobody can tell that they are."""
+        import numpy as np
+
+        if self._joining is None or not self._later:
+            return
+        t_us, *values = np.array(self._later).T
+        self._later.clear()
+        if self._joining.is_told_by(t_us, values):
+            raise not_told_apart(self._source.shown, self._line)
+
     def _reject(self, line: int, error: ValueError) -> Finding:
         self._rejected += 1
         self._why = self._why or str(error)
         text = f"line {line} {error}; the row is left out"
         return finding("CL202", "error", text, self._source, line=line, mend="mend the row")
-
-    def _nothing(self) -> InputFileError:
-        names = ", ".join(c.name for c in self._power)
-        if self._rows and self._rejected == self._rows:
-            return InputFileError(
-                f"has no row that can be read: the first {self._why}",
-                where=self._source.shown,
-                mend="give the file as nvidia-smi writes it",
-            )
-        if not self._rows:
-            return InputFileError(
-                "has a header and no row", where=self._source.shown, mend="let the log run longer"
-            )
-        return InputFileError(
-            f"has no power in any of its {counted(self._rows, 'row')} ({names})",
-            where=self._source.shown,
-            mend="measure by a sensor that the board has; an external meter, say",
-        )

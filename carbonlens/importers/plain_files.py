@@ -11,7 +11,10 @@ from typing import Final
 
 from carbonlens.errors import InputFileError
 from carbonlens.importers.sources import Source
-from carbonlens.importers.unpacking import UNREADABLE
+from carbonlens.importers.unpacking import UNREADABLE, reason_of
+
+LARGEST_COPY: Final = 2 * 1024**3
+"""Bytes, unpacked, of the largest copy: it takes that room on the disk of temporary files."""
 
 _BLOCK: Final = 1 << 20
 
@@ -21,7 +24,7 @@ def plain_file(source: Source) -> Iterator[Path]:
     """Yield a path whose content is the source's: its own, or a copy that is gone afterwards.
 
     Raises:
-        InputFileError: If it cannot be unpacked.
+        InputFileError: If it cannot be unpacked, or its copy would be too large.
     """
     with tempfile.TemporaryDirectory(prefix="carbonlens-") as folder:
         yield source.path if _is_plain(source) else _copy(source, Path(folder) / "content")
@@ -37,9 +40,25 @@ def _is_plain(source: Source) -> bool:
 def _copy(source: Source, place: Path) -> Path:
     try:
         with source.open() as packed, place.open("wb") as file:
-            shutil.copyfileobj(packed, file, _BLOCK)
+            room = min(LARGEST_COPY, shutil.disk_usage(place.parent).free // 2)
+            while block := packed.read(_BLOCK):
+                room -= len(block)
+                if room < 0:
+                    raise _too_large(source)
+                file.write(block)
     except UNREADABLE as error:
         raise InputFileError(
-            f"cannot be unpacked ({error})", where=source.shown, mend="unpack it yourself, or copy it again"
+            f"cannot be unpacked ({reason_of(error)})",
+            where=source.shown,
+            mend="unpack it yourself, or copy it again",
         ) from error
     return place
+
+
+def _too_large(source: Source) -> InputFileError:
+    most = f"{LARGEST_COPY // 1024**2:,} MiB".replace(",", " ")
+    return InputFileError(
+        f"unpacks to more than {most}, or than half of the room for temporary files",
+        where=source.shown,
+        mend="unpack it yourself, and import what comes out",
+    )

@@ -14,32 +14,35 @@ _FORM: Final = "dddd-dd-dd?dd:dd:dd"
 """``2026-03-01T10:00:00``, or with a space."""
 
 
-def seconds_of_texts(
-    texts: npt.NDArray[np.object_],
+PLAIN_LENGTH: Final = len(_FORM)
+
+
+def seconds_of_letters(
+    letters: npt.NDArray[np.uint8], good: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Return seconds since 1970 of local times, and which texts are of the plain form.
+    """Return seconds since 1970 of local times, and which of them are of the plain form.
 
     Args:
-        texts: Such as ``2026-03-01T10:00:00``; others are told by the second array.
+        letters: Of such as ``2026-03-01T10:00:00`` the first bytes of all, their second bytes and so on.
+        good: Which of them are that long; the letters of others mean nothing.
     """
     import numpy as np
 
-    width = len(_FORM)
-    letters = texts.astype(f"U{width + 1}").view(np.uint32).reshape(len(texts), width + 1).astype(np.int64)
-    good = letters[:, width] == 0
-    digits = letters - ord("0")
+    good = good.copy()
+    # What is below "0" wraps around to above 9.
+    digits = letters - np.uint8(ord("0"))
     for place, form in enumerate(_FORM):
         if form == "d":
-            good &= (digits[:, place] >= 0) & (digits[:, place] <= 9)
+            good &= digits[place] <= 9
         elif form == "?":
-            good &= (letters[:, place] == ord("T")) | (letters[:, place] == ord(" "))
+            good &= (letters[place] == ord("T")) | (letters[place] == ord(" "))
         else:
-            good &= letters[:, place] == ord(form)
+            good &= letters[place] == ord(form)
 
     def number(first: int, count: int) -> npt.NDArray[np.int64]:
-        whole = digits[:, first]
+        whole = digits[first].astype(np.int64)
         for place in range(first + 1, first + count):
-            whole = whole * 10 + digits[:, place]
+            whole = whole * 10 + digits[place]
         return np.where(good, whole, 0)
 
     year, month, day = number(0, 4), number(5, 2), number(8, 2)

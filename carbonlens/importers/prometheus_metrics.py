@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    from carbonlens.importers.contract import Array
 
 Family = Literal["gpu", "cpu", "wall"]
 
@@ -180,6 +183,20 @@ def _gpu(metric: Metric, labels: Mapping[str, str], host: str | None) -> Place:
         component="gpu",
         counted=metric.counted,
     )
+
+
+def values_of(metric: Metric, values: Array) -> Array | None:
+    """Return watts or joules as ``value_of`` does of each; ``None`` where one cannot be a value."""
+    import numpy as np
+
+    off = values - _BLANK_FP64
+    is_blank = (values >= _LEAST_BLANK_INT64) | ((off >= 0) & (off < 16)) | ~np.isfinite(values)
+    if metric.tool == "Kepler":
+        is_blank |= values >= _KEPLER_OVERFLOW
+    if (values[~is_blank] < 0).any():
+        return None
+    told: Array = np.where(is_blank, np.nan, values * metric.size)
+    return told
 
 
 def value_of(metric: Metric, text: str) -> float:

@@ -7,7 +7,7 @@ a value as text. A query of ``rate()`` or ``sum()`` answers without a name: its 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -20,6 +20,14 @@ from carbonlens.importers.device_samples import epoch_us
 from carbonlens.importers.prometheus_series import Collector
 from carbonlens.importers.records import finding
 from carbonlens.importers.sources import Source
+
+if TYPE_CHECKING:
+    from carbonlens.importers.contract import Array
+
+_DIGITS: Final = b"0123456789."
+_COMPACT: Final = b'[,""],'
+_SPACED: Final = b'[, ""], '
+"""A pair without its digits, with what parts it from the next: as Prometheus writes it, and as Python."""
 
 _MEND: Final = "save the whole answer of /api/v1/query_range for a metric by its name"
 
@@ -61,10 +69,14 @@ class PrometheusRangeImporter:
         rows = rejected = nameless = 0
         for series in _results(source):
             name = series.metric.get("__name__")
-            pairs = series.values or ([series.value] if series.value else [])
             if name is None:
                 nameless += 1
                 continue
+            plain = _plain(bytes(series.values))
+            if plain is not None and collector.take_all(name, series.metric, *plain):
+                rows += len(plain[0])
+                continue
+            pairs = _pairs(series, source) or ([series.value] if series.value else [])
             for seconds, value in pairs:
                 rows += 1
                 try:
@@ -86,10 +98,13 @@ class PrometheusRangeImporter:
 IMPORTER: Final = PrometheusRangeImporter()
 
 
+_Pair = tuple[float, str | float | int]
+
+
 class _Series(msgspec.Struct, frozen=True):
     metric: dict[str, str] = msgspec.field(default_factory=dict)
-    values: list[tuple[float, str | float | int]] = msgspec.field(default_factory=list)
-    value: tuple[float, str | float | int] | None = None
+    values: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"[]"))
+    value: _Pair | None = None
 
 
 class _Data(msgspec.Struct, frozen=True):
@@ -118,11 +133,37 @@ def _results(source: Source) -> list[_Series]:
             return decode_json(text, list[_Series])
         answer = decode_json(text, _Answer)
     except msgspec.DecodeError as error:
-        raise InputFileError(
-            f"is no whole answer of Prometheus ({error})", where=source.shown, mend=_MEND
-        ) from error
+        raise _no_answer(source, error) from error
     if answer.status != "success" or answer.data is None:
         raise InputFileError(
             f"is an answer that failed ({answer.error or answer.status})", where=source.shown, mend=_MEND
         )
     return answer.data.result
+
+
+def _plain(text: bytes) -> tuple[Array, Array] | None:
+    """Return times and values of a series whose pairs are a plain number and one in quotes; else ``None``."""
+    import numpy as np
+
+    shape = text.translate(None, _DIGITS)
+    pair = _COMPACT if shape.startswith(b'[[,"') else _SPACED
+    # Behind the last pair stands nothing.
+    count, rest = divmod(len(shape) - len(b"[]") + len(pair) - len(pair.rstrip(b", ")), len(pair))
+    if count < 1 or rest or shape != b"[" + (pair * count).rstrip(b", ") + b"]":
+        return None
+    try:
+        told = np.array(list(map(float, text.translate(None, b'[]" ').split(b","))), dtype=np.float64)
+    except ValueError:
+        return None
+    return told[::2], told[1::2]
+
+
+def _pairs(series: _Series, source: Source) -> list[_Pair]:
+    try:
+        return decode_json(bytes(series.values), list[_Pair])
+    except msgspec.DecodeError as error:
+        raise _no_answer(source, error) from error
+
+
+def _no_answer(source: Source, error: msgspec.DecodeError) -> InputFileError:
+    return InputFileError(f"is no whole answer of Prometheus ({error})", where=source.shown, mend=_MEND)

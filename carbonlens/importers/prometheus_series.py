@@ -14,8 +14,18 @@ from carbonlens.domain.counting import counted
 from carbonlens.domain.run import Reading, Run
 from carbonlens.errors import InputFileError
 from carbonlens.importers.contract import Channel, Chunk, Importer, Item, Measured, RunRecord
+from carbonlens.importers.device_samples import all_epoch_us
 from carbonlens.importers.once import Once
-from carbonlens.importers.prometheus_metrics import METRICS, SHARES, TOOLS, Metric, Place, place_of, value_of
+from carbonlens.importers.prometheus_metrics import (
+    METRICS,
+    SHARES,
+    TOOLS,
+    Metric,
+    Place,
+    place_of,
+    value_of,
+    values_of,
+)
 from carbonlens.importers.records import exact_j, finding, origin_of, reading
 from carbonlens.importers.sources import Source
 from carbonlens.importers.unit_checks import LEAST_DEVICE_W
@@ -92,6 +102,36 @@ class Collector:
         else:
             text = f"series repeat the whole figure of their device in {name}: counted once"
             self._once.say("CL269", "info", text, line)
+
+    def take_all(self, name: str, labels: Mapping[str, str], at_s: Array, values: Array) -> bool:
+        """Take the samples of a series at once, where none is out of the ordinary.
+
+        Args:
+            name: Of the metric.
+            labels: Its labels.
+            at_s: Seconds since 1970.
+            values: The values as written.
+
+        Returns:
+            Whether they were taken: else each has to be looked at by itself.
+        """
+        metric = METRICS.get(name)
+        times_us = all_epoch_us(at_s)
+        sized = None if metric is None else values_of(metric, values)
+        if times_us is None or metric is None or sized is None:
+            return False
+        try:
+            place = place_of(metric, labels)
+        except ValueError:
+            return False
+        key = (place.host, place.name, name)
+        told = self._told.get(key)
+        if told is not None and not told.values.keys().isdisjoint(times_us):
+            return False
+        if told is None:
+            told = self._told[key] = _Told(metric, name, place, 1, {})
+        told.values.update(zip(times_us, sized.tolist(), strict=True))
+        return True
 
     def items(self, *, has_times: bool) -> Iterator[Item]:
         """Yield everything.

@@ -96,6 +96,9 @@ class RunTableImporter:
         try:
             table.take_header(_header(text), source.shown)
             table.decimals = _decimals(text, source.shown)
+            if table.decimals is not None:
+                unsure = table.decimals.undecided(table.name, _table(text)[1])
+                table.findings += [unsure] if unsure else []
             for line, row in _rows(text, source.shown):
                 table.take(line, row)
                 yield from table.told()
@@ -363,9 +366,9 @@ def _decimals(text: str, where: str) -> Decimals | None:
     if _table(text)[1] == ",":
         return None
     found = Decimals()
-    for _, row in _rows(text, where):
-        for name in _NUMBERS & row.keys():
-            found.see(row[name])
+    for line, row in _rows(text, where):
+        for name in sorted(_NUMBERS & row.keys()):
+            found.see(name, row[name], line)
     return found
 
 

@@ -29,7 +29,7 @@ from carbonlens.importers.unpacking import (
     fault_of,
     member_of,
     members_of,
-    reason_of,
+    unreadable,
 )
 
 START_BYTES: Final = 4096
@@ -104,7 +104,7 @@ class Source:
             with self.open() as stream:
                 start = stream.read(START_BYTES)
         except UNREADABLE as error:
-            return f"cannot be read ({reason_of(error)})", "check the path, or unpack it yourself"
+            return unreadable(error, "check the path, or unpack it yourself")
         if start.startswith(ZIP):
             return self._archive_fault()
         return fault_of(start, is_all=len(start) < START_BYTES)
@@ -231,7 +231,7 @@ class Source:
         """Say how many lines hold bytes that are no letters of the encoding."""
         if lines:
             text = f"{counted(lines, 'line holds', 'lines hold')} bytes that are no letters of its encoding"
-            self.note("CL240", "warning", text, mend="save the file as UTF-8")
+            self._note_once(text, "save the file as UTF-8")
 
     def blocks(self, size: int = _BLOCK) -> Iterator[tuple[int, bytes]]:
         r"""Yield UTF-8 text in blocks of whole lines, each with the number of its first line.
@@ -244,6 +244,8 @@ class Source:
         Raises:
             InputFileError: If it cannot be read, or is no text.
         """
+        import numpy as np
+
         first = 1
         rest = b""
         for raw in self._decoded_blocks(size):
@@ -254,7 +256,7 @@ class Source:
             block, rest = text[:cut], text[cut:]
             if block:
                 yield first, block
-                first += block.count(b"\n")
+                first += int(np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")))
         if rest:
             yield first, rest + b"\n"
 
@@ -332,9 +334,7 @@ class Source:
 
     def _say_cut_off(self) -> None:
         self.is_cut_off = True
-        self._note_once(
-            "the compressed file is cut off: what is after the cut is missing", "copy the file again"
-        )
+        self._note_once(_CUT, "copy the file again")
 
     def _say_tail(self) -> None:
         self.has_tail = True
@@ -397,16 +397,15 @@ def delimiter_of(line: str) -> str:
 
 
 def _unreadable(source: Source, error: BaseException) -> InputFileError:
-    return InputFileError(
-        f"cannot be read ({reason_of(error)})", where=source.shown, mend="check the file, or copy it again"
-    )
+    what, mend = unreadable(error, "check the file, or copy it again")
+    return InputFileError(what, where=source.shown, mend=mend)
 
 
 def _too_much(source: Source) -> InputFileError:
     return InputFileError(
         f"holds more than {LONGEST_TEXT // 1024**2} MiB of text, and its format can only be read whole",
         where=source.shown,
-        mend="check what it holds, or give it in parts",
+        mend="export it in parts that follow one another, of shorter times or fewer series, and import all",
     )
 
 

@@ -23,6 +23,9 @@ _PLAIN: Final = re.compile(r"[0-9]{1,30}(?:\.[0-9]+)?")
 
 _NUMBER: Final = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?")
 _EITHER: Final = re.compile(r"^[+-]?\d{1,3},\d{3}$")
+_POINT: Final = re.compile(r"^[+-]?[1-9]\d{0,2}\.\d{3}$")
+"""A number of decimals or of thousands, by what marks decimals in others."""
+
 _UNIT: Final = re.compile(r"^([+-]?[\d.,]+(?:[eE][+-]?\d+)?)(?![\d.,]|[eE][+-]?\d)\s*([^\d\s].*)$")
 
 MOST_DIGITS: Final = 30
@@ -48,6 +51,7 @@ class Table:
         self.repeated_headers = 0
         self.delimiter = ","
         self._aliases = aliases or {}
+        self._others = OtherHeaders(source, self._aliases)
         self._comment = comment
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
@@ -77,9 +81,9 @@ class Table:
         cells = split(text, self.delimiter)
         if self._is_header(cells):
             self.repeated_headers += 1
+            self._others.forget()
             return None
-        if is_other_header(cells, self.header, self._aliases):
-            raise other_header(self.source.shown, line)
+        self._others.look(line, cells, self.header)
         return cells if any(cells) else None
 
     def dicts(self) -> Iterator[tuple[int, dict[str, str] | list[str]]]:
@@ -119,12 +123,69 @@ class Table:
         return plain[: len(self.header)] == self.header
 
 
+class OtherHeaders:
+    """Looks for other headers below the one of a table: of two tables that were joined.
+
+    The begin of the header may be one that was cut off where its log ended, or that of a table of fewer
+    columns: rows below it tell.
+
+    Args:
+        source: The table.
+        aliases: Other spellings of its columns.
+    """
+
+    def __init__(self, source: Source, aliases: Mapping[str, str]) -> None:
+        """Start with none."""
+        self._source = source
+        self._aliases = aliases
+        self._begun = 0
+
+    def look(self, line: int, cells: Sequence[str], header: Sequence[str]) -> None:
+        """Look at a line that is not the header again.
+
+        Raises:
+            InputFileError: If it is another one, or a row below what is not cut off, but is another one.
+        """
+        if is_other_header(cells, header, self._aliases):
+            raise other_header(self._source.shown, line)
+        if names_columns(cells, header, self._aliases):
+            self._begun = line
+        elif any(cells):
+            self.rows_follow()
+
+    def rows_follow(self) -> None:
+        """Say that rows follow.
+
+        Raises:
+            InputFileError: If they stand below the begin of a header.
+        """
+        if self._begun:
+            raise other_header(self._source.shown, self._begun)
+
+    def forget(self) -> None:
+        """The header came again, whole."""
+        self._begun = 0
+
+
 def is_other_header(
     cells: Sequence[str], header: Sequence[str], aliases: Mapping[str, str] | None = None
 ) -> bool:
-    """Tell whether a line that is not the header again names columns: half of its cells, and none a number.
+    """Tell whether a line that is not the header again names columns, and is not the begin of it.
 
-    One that was cut off, where its log ended, is none: no row stands below it.
+    Args:
+        cells: Of the line.
+        header: Names of the columns, lower case.
+        aliases: Other spellings of them.
+    """
+    return names_columns(cells, header, aliases) and not _is_begin_of(_plain_names(cells, aliases), header)
+
+
+def names_columns(
+    cells: Sequence[str], header: Sequence[str], aliases: Mapping[str, str] | None = None
+) -> bool:
+    """Tell whether a line names columns, and holds no number.
+
+    It does where its first cell is that of the header, or half of its cells are of it.
 
     Args:
         cells: Of the line.
@@ -133,14 +194,21 @@ def is_other_header(
     """
     if any(map(_NUMBER.fullmatch, cells)):
         return False
-    plain = [cell.strip('"').strip().lower() for cell in cells]
-    plain = [aliases.get(name, name) for name in plain] if aliases else plain
+    plain = _plain_names(cells, aliases)
     told = [name for name in plain if name]
-    if not 0 < len(told) <= 2 * sum(name in header for name in told):
-        return False
-    *whole, last = plain
-    is_begin = len(plain) <= len(header) and whole == list(header[: len(whole)])
-    return not (is_begin and header[len(whole)].startswith(last))
+    is_first = len(told) > 1 and plain[0] == header[0]
+    return is_first or 0 < len(told) <= 2 * sum(name in header for name in told)
+
+
+def _is_begin_of(names: Sequence[str], header: Sequence[str]) -> bool:
+    *whole, last = names
+    is_begin = len(whole) < len(header) and whole == list(header[: len(whole)])
+    return is_begin and header[len(whole)].startswith(last)
+
+
+def _plain_names(cells: Sequence[str], aliases: Mapping[str, str] | None) -> list[str]:
+    plain = [cell.strip('"').strip().lower() for cell in cells]
+    return [aliases.get(name, name) for name in plain] if aliases else plain
 
 
 def other_header(shown: str, line: int) -> InputFileError:
@@ -211,6 +279,16 @@ def exact(text: str, *, delimiter: str = ";") -> Decimal | None:
     if value and value.adjusted() >= MOST_DIGITS:
         raise ValueError(f"{text!r} is beyond any plausible figure")
     return value
+
+
+def is_with_comma(text: str) -> bool:
+    """Tell whether a cell has a decimal comma."""
+    return bool(_COMMA.match(text))
+
+
+def is_of_either(text: str) -> bool:
+    """Tell whether a cell's point may mark thousands, where others have a decimal comma."""
+    return bool(_POINT.match(text))
 
 
 def with_unit(text: str) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from carbonlens.domain.units import US_PER_S, Z_95
 from carbonlens.importers import hours, repeats
 from carbonlens.importers.contract import Channel, Chunk, Options, Window
 from carbonlens.importers.deltas import Deltas, NewDeltas, backs_of
+from carbonlens.importers.kept_samples import are_kept
 from carbonlens.importers.records import exact_j
 from carbonlens.importers.repeats import SAME_SHARE, Part, Repeats
 from carbonlens.importers.sample_digest import SampleDigest
@@ -58,7 +59,6 @@ class Series:
 
     def __init__(self, channel: Channel, window: Window | None, file: str, options: Options) -> None:
         """Start without a sample."""
-        interval_s, start_us = options.interval_s, options.start_us
         self.channel = channel
         self.findings: list[Finding] = []
         self.digest = SampleDigest()
@@ -69,17 +69,18 @@ class Series:
         self.hours_j: dict[int, float] = {}
         self.is_relative = False
         self._window = window
+        self._kept_us = options.kept_us
         self._file = file
         self._sum_w = 0.0
         self._blocks: list[tuple[Array, Array]] = []
         self._waiting = 0
         self._parts: list[Integral] = []
         self._tail_us = 0.0
-        self._interval_us = (interval_s or 0.0) * US_PER_S
+        self._interval_us = (options.interval_s or 0.0) * US_PER_S
         self._told = 0
         self._said: dict[str, list[Any]] = {}
-        self._offset_us = float(start_us or 0)
-        self._is_placed = start_us is not None
+        self._offset_us = float(options.start_us or 0)
+        self._is_placed = options.start_us is not None
         self._deltas = Deltas()
         self._was_reset = False
         self._repeats = Repeats()
@@ -98,8 +99,13 @@ class Series:
         values = np.asarray(chunk.values, dtype=np.float64)
         t_us = self._times_of(chunk, len(values))
         self.digest.take(t_us, values)
+        seconds = chunk.seconds
+        if t_us is not None and self._kept_us is not None:
+            kept = are_kept(t_us, self._kept_us, self.channel.kind)
+            t_us, values = t_us[kept], values[kept]
+            seconds = None if seconds is None else np.asarray(seconds)[kept]
         if self.channel.kind == "delta":
-            self._take_deltas(chunk, t_us, values)
+            self._take_deltas(t_us, values, seconds)
             return
         if t_us is None:
             self._count(values)
@@ -135,12 +141,12 @@ class Series:
         self.is_relative = not self._is_placed
         return t_us + self._offset_us
 
-    def _take_deltas(self, chunk: Chunk, t_us: Array | None, joules: Array) -> None:
+    def _take_deltas(self, t_us: Array | None, joules: Array, seconds: Array | None) -> None:
         """Take energies since the sample before; those with times wait until a block shows repetitions."""
         if t_us is None:
-            self._add_deltas(None, joules, chunk.seconds)
+            self._add_deltas(None, joules, seconds)
             return
-        self._new_deltas.take(t_us, joules, chunk.seconds)
+        self._new_deltas.take(t_us, joules, seconds)
         if self._new_deltas.waiting >= BLOCK:
             self._flush_deltas(is_last=False)
 
@@ -237,8 +243,8 @@ class Series:
             source: Name that the errors of its sensor are kept under.
         """
         channel, energy = self.channel, self.energy_j
-        is_cut = self._was_reset or self._deltas.has_lost
-        is_lower = is_cut or any(p.estimate.state != "known" for p in self._parts)
+        is_cut = self._was_reset or self._deltas.has_lost or self._repeats.unclear > 0
+        is_lower = channel.is_least or is_cut or any(p.estimate.state != "known" for p in self._parts)
         random_j, shared = self._sigmas(source, energy) if energy else (0.0, {})
         return Reading(
             component=channel.component,
@@ -306,7 +312,8 @@ class Series:
     def _integrate(self, t_us: Array, values: Array, *, ends: bool) -> None:
         import numpy as np
 
-        finite = t_us[np.isfinite(t_us)]
+        is_told = np.isfinite(t_us)
+        finite = t_us if is_told.all() else t_us[is_told]
         if not len(finite):
             return
         start_us, end_us = float(finite.min()), float(finite.max())
@@ -361,20 +368,23 @@ class Series:
             late_us, late = pieces.pop()
             # Its last sample is the first of what waits already, with failed ones after it.
             self._blocks.insert(0, (late_us[:-1], late[:-1]))
-        kept: list[Part] = []
+        kept: dict[int, Part] = {}
+        origins = repeats.origins_of(t_us, values, pieces)
         for place, piece in enumerate(pieces):
+            near = {n: kept[n] for n in origins[place] if n in kept}
             last_us = self._last_us
             back = 0.0 if last_us is None or not back_us else last_us - float(piece[0][0])
             is_back = back > back_us
             begins = is_carried and place == 0
-            new = self._repeats.take(piece, kept, is_back=is_back, is_carried=begins, is_last=is_last)
+            new = self._repeats.take(piece, near, is_back=is_back, is_carried=begins, is_last=is_last)
+            kept.update(near)
             self._last_us = float(piece[0][-1])
             if new is None:
                 continue
             if is_back and new is piece:
                 self._say_back(back / US_PER_S)
-            kept.append(new)
-        return kept
+            kept[place] = new
+        return list(kept.values())
 
     @property
     def _enough(self) -> int:
@@ -391,14 +401,10 @@ class Series:
     def _say_repeats(self) -> None:
         """Take samples that repeat others out of the figures, and say how many they are."""
         found = self._repeats
-        if not found.count:
-            return
-        if self.channel.kind != "delta":
+        if found.count and self.channel.kind != "delta":
             self.samples -= found.count
             self._sum_w -= found.sum_w if self.channel.kind != "counter" else 0.0
-        told = counted(found.count, "sample repeats an earlier one", "samples repeat earlier ones")
-        text = f"{self.channel.name}: {told}, over {found.seconds:.6g} s; counted once"
-        self.findings.append(Finding(code="CL201", severity="info", message=text, file=self._file))
+        self.findings += found.findings(self.channel.name, self._file)
 
     def _say(self, said: Finding) -> None:
         """Keep a Finding of a part; of several of one kind the first, with their number."""

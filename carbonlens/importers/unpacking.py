@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import zipfile
 import zlib
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from carbonlens.importers.encodings import UTF_8_MARK
-from carbonlens.importers.gunzip import GZIP
+from carbonlens.importers.gunzip import GZIP, Sized, UnpackedError
 
 ZIP: Final = b"PK\x03\x04"
 """First bytes of a ZIP archive that holds files."""
@@ -22,6 +23,11 @@ UNREADABLE: Final = (
 )
 """What unpacking raises: ``RuntimeError`` is an encrypted member, ``NotImplementedError`` its method,
 ``UnicodeError`` its name."""
+
+
+class GzippedError(zipfile.BadZipFile):
+    """A ZIP archive that is gzipped as a whole."""
+
 
 _PLAIN_METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 """Methods of ZIP that are undone piece by piece: others give all that a few bytes stand for at once."""
@@ -48,6 +54,16 @@ def reason_of(error: BaseException) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
+def unreadable(error: BaseException, usual: str) -> tuple[str, str]:
+    """Return why a content cannot be read, and what would mend it: the usual, or what its size asks for."""
+    mend = usual
+    if isinstance(error, UnpackedError):
+        mend = (
+            "check what it holds: one line over and over? If it is right, unpack it yourself, and import that"
+        )
+    return f"cannot be read ({reason_of(error)})", mend
+
+
 def archive_fault(error: BaseException) -> tuple[str, str]:
     """Return why a ZIP archive cannot be opened, and what would mend it."""
     if isinstance(error, UnicodeError):
@@ -55,6 +71,8 @@ def archive_fault(error: BaseException) -> tuple[str, str]:
             "is a ZIP archive with a name in it that is no UTF-8",
             "unpack it yourself, and import the folder",
         )
+    if isinstance(error, GzippedError):
+        return f"is a ZIP archive that cannot be opened ({error})", "undo the gzip, and import the archive"
     mend = "copy it again: its end, which lists its files, may be missing; or unpack it yourself"
     return f"is a ZIP archive that cannot be opened ({reason_of(error)})", mend
 
@@ -86,8 +104,14 @@ def members_of(path: Path) -> list[str]:
     Raises:
         Exception: One of ``UNREADABLE``, if it cannot be opened.
     """
+    with path.open("rb") as file:
+        if file.read(len(GZIP)) == GZIP:
+            raise GzippedError("it was gzipped")
     with zipfile.ZipFile(path) as archive:
-        return sorted(i.filename for i in archive.infolist() if not i.is_dir() and not _is_hidden(i.filename))
+        names = archive.namelist()
+    if "" in names:
+        raise zipfile.BadZipFile("a file in it has no name")
+    return sorted(name for name in names if not name.endswith("/") and not _is_hidden(name))
 
 
 @contextmanager
@@ -102,10 +126,11 @@ def member_of(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
         Exception: One of ``UNREADABLE``, if it cannot be opened.
     """
     with zipfile.ZipFile(file) as archive:
-        if archive.getinfo(name).compress_type not in _PLAIN_METHODS:
+        info = archive.getinfo(name)
+        if info.compress_type not in _PLAIN_METHODS:
             raise NotImplementedError("it is packed by another method than deflate")
         with archive.open(name) as inner:
-            yield inner
+            yield io.BufferedReader(Sized(inner, info.compress_size))
 
 
 def _is_hidden(member: str) -> bool:

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -94,6 +95,7 @@ def run_child(
     held: HeldSignals,
     *,
     make_room: Callable[[], object] | None = None,
+    meanwhile: Sequence[str] = (),
 ) -> ChildEnd:
     """Run a command and wait for it, passing signals on.
 
@@ -103,6 +105,8 @@ def run_child(
         held: Signals to pass on.
         make_room: Called where the system lets no further process start. The command then
             takes this process's place, and nothing returns; ``None`` where it must not.
+        meanwhile: Names of modules to load while the command works, one after the other as long as
+            it does.
     """
     others = frozenset(children(os.getpid()))
     try:
@@ -112,7 +116,7 @@ def run_child(
             make_room()
             error = _take_place(argv, environ, held.child_mask)
         return _not_started(argv[0], error)
-    status = _wait(pid, held.waited_for, others)
+    status = _wait(pid, held.waited_for, others, meanwhile)
     reap_orphans(others)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
@@ -202,16 +206,22 @@ def _take_place(argv: Sequence[str], environ: Mapping[str, str], mask: frozenset
         return error
 
 
-def _wait(pid: int, held: frozenset[int], others: frozenset[int]) -> int:
+def _wait(pid: int, held: frozenset[int], others: frozenset[int], meanwhile: Sequence[str] = ()) -> int:
     """Return the child's wait status, forwarding signals and reaping orphans meanwhile."""
     if not held:
         return os.waitpid(pid, 0)[1]
+    to_load = list(reversed(meanwhile))
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended == pid:
             return status
-        reap_orphans(others | {pid})
-        news = signal.sigtimedwait(held, _LOOK_S)
+        if to_load:
+            # One between two looks at the child, so that its end is seen within a millisecond or two.
+            with suppress(Exception):  # whoever needs it is told why it cannot be had
+                import_module(to_load.pop())
+        else:
+            reap_orphans(others | {pid})
+        news = signal.sigtimedwait(held, 0 if to_load else _LOOK_S)
         if news is not None and news.si_signo != signal.SIGCHLD and _is_meant_for_child(news):
             # A child of another user (sudo) may refuse it: it is waited for all the same.
             with suppress(OSError):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -33,6 +33,12 @@ from carbonlens.metering.wording import arguments_sha256, error_text, plain
 
 if TYPE_CHECKING:
     from carbonlens.instrument.live import LiveView
+
+
+_AFTERWARDS: Final = tuple(
+    f"carbonlens.ledger.{name}" for name in ("layout", "atomic", "migration", "records", "store", "oddities")
+)
+"""Modules that are needed when the command has ended, in the order in which they need each other."""
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +78,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
     trace: TraceTarget | None = None,
     live: bool = False,
     may_give_way: bool = False,
+    meanwhile: Sequence[str] = (),
 ) -> CommandResult:
     """Run a command, and record what it used as one run.
 
@@ -92,8 +99,8 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         notes: What must be said on the record beside what measuring finds.
         trace: File that gets every reading when the command has ended.
         live: True to show power and energy so far on the terminal that stderr is.
-        may_give_way: True where the command may take this process's place if no other can
-            be started: it then runs unmeasured, and nothing returns.
+        may_give_way: True where the command may take this process's place if none can start: unmeasured.
+        meanwhile: Names of modules that the caller needs afterwards, to be loaded while the command works.
 
     Raises:
         UsageError: If there is no command.
@@ -118,7 +125,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
             fault = error_text(error)
         view = _shown(session) if live else None
         gone = partial(_give_way, session, view) if may_give_way else None
-        end = run_child(argv, environ, held, make_room=gone)
+        end = run_child(argv, environ, held, make_room=gone, meanwhile=(*_AFTERWARDS, *meanwhile))
         if view is not None:
             view.stop()
         stored = None

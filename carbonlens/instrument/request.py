@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
 
 import msgspec
 
@@ -13,13 +13,15 @@ from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import Role
 from carbonlens.ledger.location import locate
-from carbonlens.ledger.store import Ledger
 from carbonlens.metering import findings
 from carbonlens.metering.deposit import fallback_ledger
 from carbonlens.metering.job import this_job
 from carbonlens.metering.recorder import whole_of
 from carbonlens.metering.records import new_run
 from carbonlens.metering.wording import UnfitValueError, arguments_sha256, error_text, plain, unfit
+
+if TYPE_CHECKING:
+    from carbonlens.ledger.store import Ledger
 
 T = TypeVar("T")
 
@@ -152,7 +154,9 @@ def _role(request: Request, notes: list[Finding]) -> Role:
 def ledger_path(explicit: str | Path | Ledger | None, notes: list[Finding]) -> tuple[Path, str | None]:
     """Return the ledger to write to, and why it is not the one that was meant."""
     try:
-        return (explicit.path.absolute() if isinstance(explicit, Ledger) else locate(explicit)), None
+        if explicit is None or isinstance(explicit, str | Path):
+            return locate(explicit), None
+        return explicit.path.absolute(), None
     except Exception as error:  # noqa: BLE001  # law 8: no home of a user, no such folder, no path at all
         reason = error_text(error)
         notes.append(findings.written_elsewhere(reason))

@@ -24,7 +24,7 @@ import msgspec
 from carbonlens.domain.decoding import convert
 from carbonlens.domain.sources import DatasheetDevice, ExternalMeter, ManagementController, Sources
 from carbonlens.errors import ConfigError
-from carbonlens.ledger.location import tables_of
+from carbonlens.ledger.location import has_section, tables_of
 from carbonlens.ledger.regular_file import read_regular
 
 if TYPE_CHECKING:
@@ -115,6 +115,8 @@ def _in_project(path: Path) -> Sources | None:
     if _MARK not in data:
         return None
     text = _text(path, data)
+    if not has_section(text):
+        return None
     table: object = _parsed(path, text)
     for name in _TABLE:
         table = table.get(name) if isinstance(table, dict) else None

@@ -41,26 +41,6 @@ _RATED: Final = ("rate", "source_id", "u_relative")
 """Columns that come with a rate, after its name."""
 
 
-class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of the settled parts are summed.
-
-    Attributes:
-        labels: Columns to group by, of which tags are made first.
-        where: Values by label or tag, that the runs have.
-    """
-
-    labels: tuple[str, ...] = ()
-    where: tuple[tuple[str, str], ...] = ()
-
-    def of(self, parts: Any) -> Any:  # noqa: ANN401 - a frame
-        """Return those of them.
-
-        Args:
-            parts: All.
-        """
-        return queries.labelled(queries.matching(parts, dict(self.where)), self.labels)
-
-
 class Sum(msgspec.Struct, frozen=True, kw_only=True):
     """One amount of one group.
 
@@ -179,7 +159,8 @@ def account_over(
     settled: Settled,
     rates: Sequence[Rates],
     by: Sequence[str],
-    chosen: Chosen = Chosen(),  # noqa: B008  # frozen
+    *,
+    unrated: bool = True,
 ) -> Account:
     """Sum settled parts per group.
 
@@ -187,14 +168,14 @@ def account_over(
         settled: Rated, with all columns of ``by``, of the rates' keys, and those ``needed``.
         rates: With which they are rated.
         by: Columns to group by.
-        chosen: Which of them, and what is told of them first.
+        unrated: Whether it is said of which places energy found no rate.
     """
     view, amounts = settled.view, _amounts(rates)
     groups = groups_of(by, amounts)
-    asked = (tuple(by), tuple(a.name for a in amounts), chosen)
+    asked = (tuple(by), tuple(a.name for a in amounts))
 
     def found(name: str, build: Callable[[Any], Any], *further: object) -> list[dict[str, Any]]:
-        return settling.ask(settled, (name, asked, further), lambda parts: build(chosen.of(parts)))
+        return settling.ask(settled, (name, asked, further), build)
 
     errors: dict[tuple[object, ...], list[dict[str, Any]]] = {}
     for row in found("sources", lambda parts: queries.sources(parts, by, amounts)):
@@ -204,7 +185,8 @@ def account_over(
     known = all(t.energy.estimate.state == "known" for t in totals)
     unknown_runs = [] if known else found("unknowns", queries.unknowns)
     missing = [
-        (one, found("unrated", partial(queries.without_rate, given=one), one.name, one.keys)) for one in rates
+        (one, found("unrated", partial(queries.without_rate, given=one), one.name, one.keys))
+        for one in (rates if unrated else ())
     ]
     return Account(
         totals=tuple(totals),

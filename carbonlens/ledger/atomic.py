@@ -12,9 +12,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, get_args
 
+from carbonlens.domain.patterns import later
 from carbonlens.ledger import layout
 
-_TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{16}\.tmp", re.DOTALL)
+_TEMPORARY: Final = later(r"\..+\.[0-9a-f]{16}\.tmp", re.DOTALL)
 """Names that ``_temporary`` gives."""
 
 ROWS: Final = "rows.json"
@@ -35,7 +36,7 @@ _FLAT: Final = (
     layout.STUDIES,
 )
 _BY_TIME: Final = (layout.RUNS, layout.MONTHS, layout.SAMPLES)
-_TIME: Final = re.compile(rf"[0-9]{{6}}|[0-9]{{8}}|{layout.UNDATED}|{layout.CORRECTIONS}")
+_TIME: Final = later(rf"[0-9]{{6}}|[0-9]{{8}}|{layout.UNDATED}|{layout.CORRECTIONS}")
 """Folders in those of ``_BY_TIME``."""
 
 

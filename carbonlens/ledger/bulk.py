@@ -1,16 +1,18 @@
 """Batches of many alike runs: their rows go into the file as columns, not as one object each.
 
-The rows are those that ``schema`` would make of each run. Words that few rows have of their own
-are handed to DuckDB as numbers and a list of words, which it writes many times as fast as texts.
+The rows are those that ``schema`` would make of each run. DuckDB takes some thousand runs at a
+time as it writes, so that the texts of no more than those are held.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import accumulate, chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -20,6 +22,17 @@ from carbonlens.domain.run import Reading, Run
 from carbonlens.domain.units import US_PER_HOUR
 from carbonlens.errors import RecordError
 from carbonlens.ledger import alike_text, parquet, schema
+from carbonlens.ledger.arrow_stream import (
+    INTEGER,
+    TEXT,
+    WORD,
+    Column,
+    Numbers,
+    Stream,
+    Words,
+    decimal,
+    joined,
+)
 from carbonlens.ledger.atomic import ROWS
 from carbonlens.ledger.records import Stored
 
@@ -30,8 +43,11 @@ if TYPE_CHECKING:
 
     Whole = npt.NDArray[np.int64]
 
-_AT_ONCE: Final = 1 << 15
-"""Runs whose rows are handed over together."""
+_AT_ONCE: Final = 10_000_000
+"""Bytes of records that are handed over together."""
+
+_LONGEST_LETTER: Final = 6
+"""Bytes of a character in JSON."""
 
 _LAST_HOUR: Final = 70_389_528
 """Since 1970, with which the year 10000 begins: no calendar goes on."""
@@ -39,12 +55,31 @@ _LAST_HOUR: Final = 70_389_528
 _MEMORY: Final = "1GB"
 """Of rows that wait for the file; more lie on the disk meanwhile."""
 
+_KEPT: Final = "512MB"
+"""Of that what DuckDB keeps once it took it: to give pages back and ask for them anew takes longer
+than to press what stands in them. No more is taken than is used."""
+
 _MOST_THREADS: Final = 4
-"""Each holds some 100 MB of records that are being written."""
+"""Each holds some 100 MB of records that are being written. They are half of the processors: texts are
+made beside."""
+
+_LEVEL: Final = 1
+"""Of zstd: hashes take a third of the time of its usual one, and records no more room."""
+
+_ROW_GROUP: Final = 61_440
+"""Rows that are pressed together, and held until then."""
 
 _NUMBERS: Final = ("start_us", "end_us", "hour_utc", "month_utc", "part")
-_MICROS: Final = ("energy_j", "u_sensor_j", "u_model_j", "u_host_j")
+_MICROS: Final = ("energy_j", "u_sensor_j", "u_model_j", "u_host_j", "duration_s")
 _TEXTS: Final = ("run_id", "record_sha256", "record", "emissions_reported_kg")
+_OF_RUNS: Final = ("run_id", "record_sha256")
+"""Texts that stand on every row of a run."""
+
+_KG: Final = (
+    "coalesce(TRY_CAST(emissions_reported_kg AS DECIMAL(18,9)), CAST(emissions_reported_kg AS DECIMAL(24,9)))"
+)
+"""Texts that 64 bits hold are read three times as fast as wider ones, to the same figure."""
+
 _WORDS: Final = tuple(
     name for name, kind in schema.COLUMNS.items() if kind == "VARCHAR" and name not in _TEXTS
 )
@@ -59,7 +94,7 @@ def write(file: Path, alike: Sequence[Alike], runs: Iterable[Run] = ()) -> None:
         runs: The other runs.
 
     Raises:
-        MissingExtraError: If DuckDB or pandas is not installed.
+        MissingExtraError: If DuckDB is not installed.
         UnwritableError: If DuckDB cannot write the file.
         RecordError: If a figure is too large for its column.
         OSError: If the folder cannot be written.
@@ -69,19 +104,28 @@ def write(file: Path, alike: Sequence[Alike], runs: Iterable[Run] = ()) -> None:
     with parquet.whole(file) as (connection, folder), closing(connection):
         connection.execute(f"SET temp_directory = {parquet.quoted(folder)}")
         connection.execute(f"SET memory_limit = '{_MEMORY}'")
-        connection.execute(f"SET threads = {min(os.cpu_count() or 1, _MOST_THREADS)}")
+        connection.execute(f"SET block_allocator_memory = '{_KEPT}'")
+        connection.execute(f"SET threads = {min(max((os.cpu_count() or 1) // 2, 1), _MOST_THREADS)}")
         records = (Stored(run=run, text=msgspec.json.encode(run), file=str(file)) for run in runs)
         others = parquet.rows_source(folder / ROWS, schema.COLUMNS, schema.rows_of(records))
         has_others = (folder / ROWS).stat().st_size > 0
         words = _words(alike, connection, others if has_others else None)
-        _make_table(connection, words)
-        for frame in _frames(alike, words):
-            _insert(connection, frame, words)
-        query = f"SELECT {_selected(words, _column)} FROM held"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+        for name in _listed(words):
+            listed = ", ".join(parquet.quoted(word) for word in words[name])
+            connection.execute(f"CREATE TYPE word_of_{name} AS ENUM ({listed})")
+        stream = Stream(_formats(words), lambda: _ahead(_batches(alike, words)))
+        connection.register("made", stream)
+        query = f"SELECT {_selected(words, _column)} FROM made"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         if has_others:
             query += f" UNION ALL SELECT {_selected(words, _same)} FROM {others}"  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
         # Words have a list of theirs already; of other columns no cell is twice.
-        connection.execute(parquet.copied(query, folder, "DICTIONARY_SIZE_LIMIT 1"))
+        options = ("DICTIONARY_SIZE_LIMIT 1", f"ROW_GROUP_SIZE {_ROW_GROUP}", f"COMPRESSION_LEVEL {_LEVEL}")
+        try:
+            connection.execute(parquet.copied(query, folder, *options))
+        except Exception:
+            if stream.error is not None:
+                raise stream.error from None
+            raise
 
 
 def refuse_misfits(alike: Iterable[Alike]) -> None:
@@ -145,14 +189,11 @@ def _of_reading(reading: Reading) -> dict[str, object]:
     }
 
 
-def _make_table(connection: DuckDBPyConnection, words: dict[str, list[str]]) -> None:
-    columns = [f"{name} {schema.COLUMNS[name]}" for name in (*_TEXTS, *_NUMBERS)]
-    columns += [f"{name} BIGINT" for name in (*_MICROS, "duration_us")]
-    for name in _listed(words):
-        listed = ", ".join(parquet.quoted(word) for word in words[name])
-        connection.execute(f"CREATE TYPE word_of_{name} AS ENUM ({listed})")
-        columns.append(f"{name} word_of_{name}")
-    connection.execute(f"CREATE TABLE held ({', '.join(columns)})")
+def _formats(words: dict[str, list[str]]) -> dict[str, str]:
+    """Return the columns that are handed over, and the format of each."""
+    found = {name: WORD if name in _OF_RUNS else TEXT for name in _TEXTS}
+    found |= dict.fromkeys(_NUMBERS, INTEGER) | {name: decimal(schema.COLUMNS[name]) for name in _MICROS}
+    return found | dict.fromkeys(_listed(words), WORD)
 
 
 def _listed(words: dict[str, list[str]]) -> list[str]:
@@ -174,62 +215,84 @@ def _same(name: str) -> str:
     return name
 
 
-def _frames(alike: Sequence[Alike], words: dict[str, list[str]]) -> Iterator[dict[str, Any]]:
-    """Yield the columns of rows, so many runs at a time."""
-    numbers = {name: {word: i for i, word in enumerate(listed)} for name, listed in words.items()}
-    waiting: list[dict[str, Any]] = []
-    count = 0
+def _ahead(batches: Iterator[dict[str, Column]]) -> Iterator[dict[str, Column]]:
+    """Yield batches, each of which is made while the one before is written."""
+    with ThreadPoolExecutor(1) as maker:
+        waiting = maker.submit(next, batches, None)
+        while (batch := waiting.result()) is not None:
+            waiting = maker.submit(next, batches, None)
+            yield batch
+
+
+def _batches(alike: Sequence[Alike], words: dict[str, list[str]]) -> Iterator[dict[str, Column]]:
+    """Yield the rows of so many runs at a time, as columns."""
+    waiting: list[Alike] = []
+    size = 0
     for one in alike:
-        for first in range(0, len(one), _AT_ONCE):
-            whole = first == 0 and len(one) <= _AT_ONCE
-            part = one if whole else one.of(range(first, min(first + _AT_ONCE, len(one))))
-            waiting.append(_columns(part, numbers))
-            count += len(part)
-            if count >= _AT_ONCE:
-                yield _joined(waiting)
-                waiting, count = [], 0
-    if waiting:
-        yield _joined(waiting)
-
-
-def _joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    import numpy as np
-
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _columns(one: Alike, numbers: dict[str, dict[str, int]]) -> dict[str, Any]:
-    """Return the rows of alike runs: one a reading and hour, those of a run together."""
-    import numpy as np
-
-    texts, hashes = alike_text.texts_of(one)
-    rows = _Rows(one)
-    run, reading = rows.run, rows.reading
-    is_first = rows.part == 0
-    found: dict[str, Any] = {
-        "run_id": _objects(one.run_ids)[run],
-        "record_sha256": _objects(hashes)[run],
-        "record": _at(is_first, _objects(texts)),
-        "emissions_reported_kg": _at(is_first, _objects(list(map(str, one.emissions_kg)))),
-        "duration_us": np.where(is_first, _rounded(one.duration_s)[run], -1),
-        "start_us": one.start_us[run],
-        "end_us": one.end_us[run],
-        "hour_utc": rows.hour,
-        "month_utc": rows.month,
-        "part": rows.part,
-        "energy_j": rows.energy_uj,
-    }
-    constants = _constants(one)
-    for name, number_of in numbers.items():
-        codes = np.array(
-            [number_of.get(str(c[name]), -1) if c.get(name) is not None else -1 for c in constants]
+        longest = len(msgspec.json.encode(one.pattern)) + _LONGEST_LETTER * max(
+            map(len, one.run_ids), default=0
         )
-        found[name] = codes.astype(np.int32)[reading]
-    found["run_state"] = np.where(is_first, found["run_state"], -1).astype(np.int32)
+        step = max(_AT_ONCE // longest, 1)
+        for first in range(0, len(one), step):
+            part = one if len(one) <= step else one.of(range(first, min(first + step, len(one))))
+            waiting.append(part)
+            size += len(part) * longest
+            if size >= _AT_ONCE:
+                yield _batch(waiting, _listed(words))
+                waiting, size = [], 0
+    if waiting:
+        yield _batch(waiting, _listed(words))
+
+
+def _batch(parts: Sequence[Alike], words: Sequence[str]) -> dict[str, Column]:
+    """Return the rows of alike runs of several kinds: one a reading and hour, those of a run together."""
+    import numpy as np
+
+    every = [_Rows(one) for one in parts]
+    texts = [alike_text.texts_of(one) for one in parts]
+    constants = [_constants(one) for one in parts]
+    runs_before = [0, *accumulate(map(len, parts))]
+    readings_before = [0, *accumulate(map(len, constants))]
+    run = np.concatenate([r.run + n for r, n in zip(every, runs_before, strict=False)])
+    reading = np.concatenate([r.reading + n for r, n in zip(every, readings_before, strict=False)])
+    part = np.concatenate([r.part for r in every])
+    is_first = part == 0
+    seconds = _rounded(np.concatenate([one.duration_s for one in parts]))
+    places = run.astype(np.int32)
+    found: dict[str, Column] = {
+        "run_id": Words(joined([text for told in texts for text in told.run_ids]), places),
+        "record_sha256": Words(joined([text for told in texts for text in told.hashes]), places),
+        "record": joined([text for told in texts for text in told.records], is_first),
+        "emissions_reported_kg": joined([text for told in texts for text in told.kg], is_first),
+        "duration_s": Numbers(seconds[run], is_first),
+        "start_us": Numbers(np.concatenate([one.start_us for one in parts])[run]),
+        "end_us": Numbers(np.concatenate([one.end_us for one in parts])[run]),
+        "hour_utc": Numbers(np.concatenate([r.hour for r in every])),
+        "month_utc": Numbers(month := np.concatenate([r.month for r in every]), month >= 0),
+        "part": Numbers(part),
+        "energy_j": Numbers(np.concatenate([r.energy_uj for r in every])),
+    }
+    width = np.concatenate([r.width_uj for r in every])
+    listed = list(chain.from_iterable(constants))
     for kind in schema.KINDS:
-        of_kind = np.array([c.get(f"{kind}_source_id") is not None for c in constants])
-        found[f"u_{kind}_j"] = np.where(of_kind[reading], rows.width_uj, -1)
+        of_kind = np.array([c.get(f"{kind}_source_id") is not None for c in listed])
+        found[f"u_{kind}_j"] = Numbers(width, of_kind[reading])
+    at = reading.astype(np.int32)
+    for name in words:
+        found[name] = _worded([c.get(name) for c in listed], at)
+    state = found.get("run_state")
+    if isinstance(state, Words):
+        found["run_state"] = Words(state.words, state.places, is_first)
     return found
+
+
+def _worded(values: Sequence[object], at: npt.NDArray[np.int32]) -> Words:
+    """Return a word of each row's reading, where that has one."""
+    import numpy as np
+
+    known = np.array([value is not None for value in values])
+    told = [b"" if value is None else str(value).encode() for value in values]
+    return Words(joined(told), at, None if known.all() else known[at])
 
 
 class _Rows:
@@ -319,53 +382,13 @@ def _rounded(values: npt.NDArray[np.float64]) -> Whole:
     return found
 
 
-def _objects(texts: Sequence[str]) -> npt.NDArray[np.object_]:
-    import numpy as np
-
-    made = np.empty(len(texts), dtype=object)
-    made[:] = texts
-    return made
-
-
-def _at(is_first: npt.NDArray[np.bool_], texts: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
-    """Return a text on the first row of each run, and none on the others."""
-    import numpy as np
-
-    made = np.full(len(is_first), None, dtype=object)
-    made[is_first] = texts
-    return made
-
-
-def _insert(connection: DuckDBPyConnection, columns: dict[str, Any], words: dict[str, list[str]]) -> None:
-    import pandas  # type: ignore[import-untyped]  # it brings no types
-
-    data = dict(columns)
-    for name in _WORDS:
-        codes = data.pop(name)
-        if name in _listed(words):
-            data[name] = pandas.Categorical.from_codes(codes, categories=words[name])
-    frame = pandas.DataFrame(
-        {n: pandas.Series(v, dtype=object) if n in _TEXTS else v for n, v in data.items()}
-    )
-    connection.register("frame", frame)
-    connection.execute("INSERT INTO held BY NAME SELECT * FROM frame")
-    connection.unregister("frame")
-
-
 def _column(name: str) -> str:
-    """Return the SQL of a column of the file, by those of the table."""
-    if name in _MICROS:
-        return _micro(name)
+    """Return the SQL of a column of the file, by those that are handed over."""
     known = {
-        "month_utc": "nullif(month_utc, -1)",
-        "duration_s": _micro("duration_us"),
         "u_random_j": "0",
         "is_first": "part = 0",
         "counts": "true",
         "row_schema": str(schema.VERSION),
+        "emissions_reported_kg": _KG,
     }
-    return known.get(name, name if name in (*_TEXTS, *_NUMBERS) else "NULL")
-
-
-def _micro(name: str) -> str:
-    return f"CASE WHEN {name} >= 0 THEN {name}::DECIMAL(18,0) * 0.000001::DECIMAL(7,6) END"
+    return known.get(name, name if name in (*_TEXTS, *_NUMBERS, *_MICROS) else "NULL")

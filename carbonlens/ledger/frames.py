@@ -75,7 +75,7 @@ class View:
         self._touched: tuple[footers.Footer, ...] = ()
         self.scratch, self.is_lent = Scratch(), False
         self.kept: dict[Hashable, Any] = {}
-        self.connection: DuckDBPyConnection = parquet.connect()
+        self.connection: DuckDBPyConnection = parquet.connect_to_one()
         try:
             import narwhals  # noqa: F401 - only to say at once that it is missing
         except ImportError as error:
@@ -183,11 +183,7 @@ class View:
         return [row["hour_utc"] for row in found if row["hour_utc"] is not None]
 
     def _load(self, name: str, columns: Mapping[str, str], rows: Iterable[object]) -> None:
-        import tempfile
-
-        with tempfile.TemporaryDirectory() as folder:
-            source = parquet.rows_source(Path(folder) / "rows.json", columns, rows)
-            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {source}")  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+        parquet.load(self.connection, name, columns, rows)
 
     def _try_to_open(self) -> None:
         """Open, again where another host's compaction or redaction took a file away meanwhile."""

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from carbonlens.domain.patterns import later
 from carbonlens.errors import ConfigError, UsageError
 
 LEDGER_VARIABLE = "CARBONLENS_LEDGER"
@@ -27,7 +28,14 @@ _REMOTE: Final = frozenset(
 """File systems whose files lie on other machines, as the kernel and FUSE name them."""
 
 _SECTION: Final = "carbonlens"
-"""What a project's file holds that says something of the ledger."""
+
+_TOOL: Final = later(
+    r"""^[ \t]*(\[{1,2}[ \t]*["']?tool["']?[ \t]*\.[ \t]*["']?carbonlens\b"""
+    r"""|\[[ \t]*["']?tool["']?[ \t]*\]|["']?tool["']?[ \t]*[.=])""",
+    re.MULTILINE,
+)
+"""How a line of a project's file begins where ``tool.carbonlens`` may be set: by a table of its own, in
+one named ``tool``, or by a key before any table. Many files speak of carbonlens as what they depend on."""
 
 _OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 
@@ -130,8 +138,7 @@ def from_pyproject(here: Path, key: str) -> Path | None:
             continue
         try:
             text = file.read_text("utf-8")
-            # One that does not speak of carbonlens is not parsed for nothing: that takes milliseconds.
-            tables = tables_of(text) if _SECTION in text else {}
+            tables = tables_of(text) if has_section(text) else {}
         except (OSError, ValueError, RecursionError):
             # Somebody's broken or private file must not stop a measurement.
             return None
@@ -153,6 +160,14 @@ def from_pyproject(here: Path, key: str) -> Path | None:
             )
         return Path(value) if is_address(value) else folder / expanded(Path(value), str(file))
     return None
+
+
+def has_section(text: str) -> bool:
+    """Return whether a project's file may hold ``[tool.carbonlens]``; no where it cannot.
+
+    One without is not parsed for nothing: that takes a tenth of what ``carbonlens run`` does.
+    """
+    return _SECTION in text and _TOOL.search(text) is not None
 
 
 @lru_cache(maxsize=4)

@@ -6,13 +6,13 @@ own end stands where it states one, else its duration. Runs inside another run a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from carbonlens.domain.units import US_PER_HOUR
-from carbonlens.ledger import queries
+from carbonlens.ledger import fetching, queries
 
 if TYPE_CHECKING:
     from carbonlens.ledger.frames import View
@@ -45,8 +45,14 @@ def hours_by_hardware(view: View) -> dict[tuple[str | None, str | None], float]:
     Args:
         view: Of the period.
     """
-    rows = _rows(view, "hardware, site, sum(end_us - start_us)::BIGINT", "GROUP BY ALL")
-    return {(hardware, site): us / US_PER_HOUR for hardware, site, us in rows}
+    # With the rows, of which the id is: they are asked for by who shares out and by who tells what is left.
+    key = ("hours by hardware", id(view.counting))
+    if key not in view.kept:
+        rows = _rows(view, "hardware, site, sum(end_us - start_us)::BIGINT", "GROUP BY ALL")
+        found = {(hardware, site): us / US_PER_HOUR for hardware, site, us in rows}
+        view.kept[key] = view.counting, found
+    held: dict[tuple[str | None, str | None], float] = view.kept[key][1]
+    return held
 
 
 def busy_hours(view: View, hardware: str | None, site: str | None, pieces: int) -> float:
@@ -58,12 +64,10 @@ def busy_hours(view: View, hardware: str | None, site: str | None, pieces: int) 
         site: Likewise.
         pieces: How many there are.
     """
-    import narwhals as nw
     import numpy as np
 
-    names = (("hardware", hardware), ("site", site))
-    keep = [nw.col(n).is_null() if value is None else nw.col(n) == value for n, value in names]
-    held = _relation(view, "start_us, end_us", "", keep).fetchnumpy()
+    keep = "hardware IS NOT DISTINCT FROM ? AND site IS NOT DISTINCT FROM ?"
+    held = view.connection.execute(_query(view, "start_us, end_us", "", keep), [hardware, site]).fetchnumpy()
     start, end = (np.asarray(held[name], dtype=np.int64) for name in ("start_us", "end_us"))
     at = np.concatenate((start, end))
     order = np.argsort(at, kind="stable")
@@ -112,26 +116,31 @@ def first_start_us(view: View) -> int | None:
 
 
 def _rows(view: View, columns: str, rest: str) -> list[tuple[Any, ...]]:
-    """Return columns of the root runs with a part in the period, as ``_relation`` has them."""
-    rows: list[tuple[Any, ...]] = _relation(view, columns, rest).fetchall()
+    """Return columns of the root runs with a part in the period, as ``_query`` has them."""
+    rows: list[tuple[Any, ...]] = view.connection.execute(_query(view, columns, rest)).fetchall()
     return rows
 
 
-def _relation(view: View, columns: str, rest: str, keep: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - DuckDB's
-    """Return columns of the root runs with a part in the period; start and end are of that part."""
-    import narwhals as nw
+def _query(view: View, columns: str, rest: str, keep: str = "true") -> str:
+    """Return SQL of columns of the root runs with a part in the period; start and end are of that part.
 
-    first = view.counting.filter(nw.col("is_first"), queries.is_root(view.orphans), *keep)
-    names = ("study", "run_id", "host_id", "hardware", "site", "start_us", "end_us", "duration_s")
-    relation: Any = first.select(*names).to_native()
+    As text, and not as a chain of frames: each link of one would be bound anew, which takes longer than
+    the hours of a quarter.
+    """
+    names = "study, run_id, host_id, hardware, site"
     low, high = "start_us", "stop"
     if view.period is not None:
         begin, end = (h * US_PER_HOUR for h in (view.period.first_hour, view.period.end_hour))
         low, high = f"greatest(start_us, {begin})", f"least(stop, {end})"
     stop = f"coalesce(end_us, start_us + (duration_s * {_US_PER_S})::BIGINT)"
-    query = f"""
+    rows, root = view.counting, "parent_run_id IS NULL"
+    if view.orphans:
+        # Names that come from records are told to DuckDB by its own means.
+        rows, root = queries.roots(rows, view.orphans), "true"
+    return f"""
         SELECT {columns} FROM (
-            SELECT study, run_id, host_id, hardware, site, {low} AS start_us, {high} AS end_us
-            FROM (SELECT *, {stop} AS stop FROM runs) WHERE {high} > {low})
+            SELECT {names}, {low} AS start_us, {high} AS end_us
+            FROM (SELECT *, {stop} AS stop FROM ({fetching.sql_of(rows)})
+                  WHERE is_first AND {root} AND {keep})
+            WHERE {high} > {low})
         {rest}"""  # noqa: S608  # our own names and whole numbers: SQL takes no parameter there
-    return relation.query("runs", query)

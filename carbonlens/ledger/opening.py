@@ -77,10 +77,13 @@ def one_opening(explicit: str | Path | None = None) -> Iterator[None]:
     Raises:
         ConfigError, MissingExtraError, RecordError, UnwritableError: As ``open_ledger``.
     """
+    from carbonlens.ledger.parquet import one_engine
+
     with open_ledger(explicit) as store, ExitStack() as views:
         if isinstance(store, _OneLedger):
             yield
             return
+        views.enter_context(one_engine())
         token = _ONE.set((locate(explicit), _OneLedger(store, views)))
         try:
             yield

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -121,6 +123,31 @@ def rows_source(lines: Path, columns: Mapping[str, str], rows: Iterable[object])
     return f"read_json({quoted(lines)}, format='newline_delimited', columns={{{fields}}})"
 
 
+def load(
+    connection: DuckDBPyConnection, name: str, columns: Mapping[str, str], rows: Iterable[object]
+) -> None:
+    """Load rows into a temporary table, in the place of one of that name.
+
+    Args:
+        connection: Whose it is.
+        name: Of the table.
+        columns: Name to DuckDB type.
+        rows: Records or mappings that JSON can hold.
+    """
+    import tempfile
+
+    held = iter(rows)
+    first = next(held, None)
+    if first is None:
+        # Mostly there are none: then no file is written to be read.
+        fields = ", ".join(f'"{n}" {kind}' for n, kind in columns.items())
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} ({fields})")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        source = rows_source(Path(folder) / "rows.json", columns, chain((first,), held))
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {source}")  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
+
+
 def _said(error: Exception, file: Path) -> str:
     """Return what DuckDB says, with the file's name alone: its place is told beside it."""
     return str(error).splitlines()[0].replace(str(file), file.name)
@@ -168,6 +195,25 @@ def quoted(value: Path | str) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
+_ENGINE: Final[ContextVar[list[DuckDBPyConnection] | None]] = ContextVar("one engine", default=None)
+
+
+@contextmanager
+def one_engine() -> Iterator[None]:
+    """Have all that call ``connect_to_one`` within share one DuckDB, which starts with the first of them.
+
+    It takes far longer to start than what is asked of it about a quarter without runs.
+    """
+    engine: list[DuckDBPyConnection] = []
+    token = _ENGINE.set(engine)
+    try:
+        yield
+    finally:
+        _ENGINE.reset(token)
+        for connection in engine:
+            connection.close()
+
+
 def connect() -> DuckDBPyConnection:
     """Open an empty DuckDB.
 
@@ -180,5 +226,23 @@ def connect() -> DuckDBPyConnection:
         raise MissingExtraError("analysis", "duckdb") from error
     connection = duckdb.connect()
     # A slow query would draw a bar into what a command prints.
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def connect_to_one() -> DuckDBPyConnection:
+    """Open a connection to the DuckDB that ``one_engine`` shares, else to one of its own.
+
+    For who makes nothing there but what is temporary, which is that of one connection.
+
+    Raises:
+        MissingExtraError: As ``connect``.
+    """
+    engine = _ENGINE.get()
+    if engine is None:
+        return connect()
+    if not engine:
+        engine.append(connect())
+    connection = engine[0].cursor()
     connection.execute("SET enable_progress_bar = false")
     return connection

@@ -73,5 +73,7 @@ def _nameless(finding: Mapping[str, Any], names: list[str], placeholder: str) ->
     made = dict(finding)
     for word in _WORDS:
         for name in names if isinstance(made.get(word), str) else ():
-            made[word] = made[word].replace(f"'{name}'", placeholder)
+            # As it is, and as Python quotes one with an apostrophe, a backslash or a line end.
+            for quoted in (f"'{name}'", repr(name)):
+                made[word] = made[word].replace(quoted, placeholder)
     return made

@@ -26,7 +26,7 @@ NO_RATE: Final = -1
 _PLACES: Final = Decimal("0.00000001")
 
 
-class HourRate(msgspec.Struct, frozen=True, kw_only=True):
+class HourRate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One value that hours may have; fields as ``rates.COLUMNS``."""
 
     rate: Decimal

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import functools
+import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from carbonlens.accounting.sci_boundary import RunGroup
-from carbonlens.ledger import queries
+from carbonlens.ledger import fetching, queries
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
 
 STAGE: Final = "stage"
 """Tag by which a run names its stage of the life cycle."""
+
+Kind = tuple[str, str | None, str | None, str | None]
+"""Role, stage, unit and study of a group of runs; ``None`` where they state none."""
 
 _KEYS: Final = ("role", "stage", "unit", "step", "study")
 
@@ -41,6 +47,15 @@ def in_group(role: str, stage: str | None, unit: str | None, study: str | None) 
     of_unit = nw.col("unit").is_null() if unit is None else nw.col("unit") == unit
     of_study = nw.col("study").is_null() if study is None else nw.col("study") == study
     return (nw.col("role") == role) & of_stage & of_unit & of_study
+
+
+def of_kinds(kinds: Sequence[Kind]) -> nw.Expr:
+    """Return what holds for the rows of the runs of any of some groups.
+
+    Args:
+        kinds: Arguments of ``in_group``, at least of one.
+    """
+    return functools.reduce(operator.or_, (in_group(*kind) for kind in kinds))
 
 
 def run_groups(view: View) -> tuple[RunGroup, ...]:
@@ -80,3 +95,13 @@ def run_groups(view: View) -> tuple[RunGroup, ...]:
         )
         for row in view.rows(rows.sort(*_KEYS, nulls_last=True))
     )
+
+
+def untimed_runs(view: View) -> int:
+    """Return how many root runs of a view state neither an end nor a duration, as ``run_groups`` has them."""
+    keys = ", ".join((*_KEYS, "run_id"))
+    parts = queries.roots(view.parts, view.orphans).with_columns(stage=queries.tag(STAGE))
+    each = f"SELECT {keys} FROM ({fetching.sql_of(parts)}) GROUP BY ALL HAVING "  # noqa: S608  # our own names: SQL takes no parameter there
+    each += "count(CASE WHEN end_us IS NOT NULL OR duration_s IS NOT NULL THEN 1 END) = 0"
+    ((found,),) = view.run(f"SELECT count(*) FROM ({each})")  # noqa: S608  # likewise
+    return int(found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -43,7 +43,7 @@ _DECLARED: Final = ("external:", "datasheet:")
 _PLAIN: Final[frozenset[str]] = frozenset({"cpu", "ram"})
 
 
-class Choice(NamedTuple):
+class Choice(msgspec.Struct, frozen=True):
     """Parts by their role; ``boundary`` is that of the run's energy.
 
     ``missing`` names components that are known at another boundary only.
@@ -153,6 +153,9 @@ def _beats(one: Sequence[Part], other: Sequence[Part], window_s: float) -> bool:
     covers, covered = _covers(one, window_s), _covers(other, window_s)
     if covers != covered:
         return covers
+    steps = _is_within_a_step(one, window_s), _is_within_a_step(other, window_s)
+    if steps[0] != steps[1] and {_grade(one), _grade(other)} <= {"B", "C"}:
+        return steps[1]
     better = _grade(one) < _grade(other)
     sharp, dull = (one, other) if _grade(one) > _grade(other) else (other, one)
     long = window_s >= SHORTEST_TO_COMPARE_S
@@ -161,6 +164,11 @@ def _beats(one: Sequence[Part], other: Sequence[Part], window_s: float) -> bool:
         if a is not None and b is not None and b > SHARPER * a:
             return sharp is one
     return better
+
+
+def _is_within_a_step(parts: Sequence[Part], window_s: float) -> bool:
+    """Tell whether a window lies between two moves of a counter: what it gained is of another time."""
+    return all(p.info.kind == "cumulative" and window_s < p.info.update_period_s for p in parts)
 
 
 def _covers(parts: Sequence[Part], window_s: float) -> bool:

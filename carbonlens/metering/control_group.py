@@ -12,7 +12,9 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 _ROOT: Final = Path("/")
 _US: Final = 1e-6
@@ -28,7 +30,7 @@ _MOST_FOLDERS: Final = 64
 """A group with more groups inside is a whole machine's, or near it."""
 
 
-class ControlGroup(NamedTuple):
+class ControlGroup(msgspec.Struct, frozen=True):
     """A group that is not the root of the tree.
 
     Attributes:
@@ -68,7 +70,7 @@ class ControlGroup(NamedTuple):
         return frozenset(found)
 
 
-class Branch(NamedTuple):
+class Branch(msgspec.Struct, frozen=True):
     """This process's group in one hierarchy, and the groups above it as far as they can be seen.
 
     Attributes:

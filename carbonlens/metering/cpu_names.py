@@ -11,14 +11,16 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-_MARKS: Final = re.compile(r"\((r|tm|c)\)|[®™©]")
-_CLOCK: Final = re.compile(r"@.*$|[,(]?\s*\d+([.,]\d+)?\s*[gm]hz.*$")
-_WORDS: Final = re.compile(
+from carbonlens.domain.patterns import later
+
+_MARKS: Final = later(r"\((r|tm|c)\)|[®™©]")
+_CLOCK: Final = later(r"@.*$|[,(]?\s*\d+([.,]\d+)?\s*[gm]hz.*$")
+_WORDS: Final = later(
     r"\b((\d+|dual|quad|six|eight|twelve|sixteen|multi)-core|64-bit|cpu|processors?|\d+th gen)\b"
     r"|\bwith .*graphics\b|[,;]"
 )
-_VERSION: Final = re.compile(r"(\d[a-z]?)v(\d)\b")
-_CORES: Final = re.compile(r"\b(\d+)-core\b", re.IGNORECASE)
+_VERSION: Final = later(r"(\d[a-z]?)v(\d)\b")
+_CORES: Final = later(r"\b(\d+)-core\b", re.IGNORECASE)
 
 HIGHEST_TDP_W: Final = 1000.0
 """A row above it, or at or below nothing, is a slip of the table."""

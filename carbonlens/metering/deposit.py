@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -13,12 +13,13 @@ from carbonlens.domain.limits import misfit
 from carbonlens.domain.run import Run
 from carbonlens.errors import CarbonlensError, RecordError
 from carbonlens.ledger.location import address_of, is_address, state_dir
-from carbonlens.ledger.oddities import with_fitting_hours
-from carbonlens.ledger.store import Ledger
 from carbonlens.metering import findings
 from carbonlens.metering.host import new_run_id
 from carbonlens.metering.threads import give_up_on, start_beside
 from carbonlens.metering.wording import error_text
+
+if TYPE_CHECKING:
+    from carbonlens.ledger.store import Ledger
 
 
 class Deposit(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +62,8 @@ def deposit(run: Run, ledger: Path) -> Deposit:
             fault = f"the record cannot be kept: {unfit}"
             return Deposit(run=run, ledger=None, fault=fault, unstorable=True)
         # No ledger takes hours that do not fit, and the job's record must not be lost.
+        from carbonlens.ledger.oddities import with_fitting_hours  # as the ledger itself: see below
+
         run, said = with_fitting_hours(run)
         if said is not None:
             run = msgspec.structs.replace(run, findings=(*run.findings, said))
@@ -114,11 +117,11 @@ def deposit_outcomes(outcomes: Sequence[int], ledger: Path) -> str | None:
     """Store per-example outcomes beside the runs; ``None`` when no place takes them."""
     try:
         # To be sent with the run that names them.
-        return Ledger(_waiting_place(ledger) if is_address(ledger) else ledger).add_outcomes(outcomes)
+        return _opened(_waiting_place(ledger) if is_address(ledger) else ledger).add_outcomes(outcomes)
     except (CarbonlensError, OSError):
         pass
     try:
-        return Ledger(fallback_ledger()).add_outcomes(outcomes)
+        return _opened(fallback_ledger()).add_outcomes(outcomes)
     except (CarbonlensError, OSError):
         return None
 
@@ -144,17 +147,28 @@ def is_recorded(run_id: str, ledger: Path) -> bool:
         from carbonlens.ledger import outbox
 
         return outbox.holds(address_of(ledger), run_id)
-    return Ledger(ledger).holds(run_id)
+    return _opened(ledger).holds(run_id)
 
 
 def _append(run: Run, ledger: Path) -> Run:
     try:
-        Ledger(ledger).append(run)
+        _opened(ledger).append(run)
     except RecordError:
         renamed = new_run_id(time.time_ns() // 1_000_000)
         run = msgspec.structs.replace(run, run_id=renamed, supersedes=run.run_id)
-        Ledger(ledger).append(run)
+        _opened(ledger).append(run)
     return run
+
+
+def _opened(place: Path) -> Ledger:
+    """Return the ledger of a folder.
+
+    Whoever measures in the user's program has loaded it before, and ``run`` does so while its command
+    works: a package that is renewed meanwhile must not be met half old and half new.
+    """
+    from carbonlens.ledger.store import Ledger
+
+    return Ledger(place)
 
 
 def _waiting_place(ledger: Path) -> Path:

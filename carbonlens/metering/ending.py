@@ -23,7 +23,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from carbonlens.metering.ending_watch import EndingWatch, default_action
 
@@ -39,7 +41,7 @@ _STATUS: Final = Path("/proc/self/status")
 _INIT: Final = 1
 
 
-class OpenRun(NamedTuple):
+class OpenRun(msgspec.Struct, frozen=True):
     """An open run, as far as its end by a signal goes.
 
     Attributes:

@@ -176,6 +176,18 @@ def source_passed_over(name: str, component: str, covered_s: float, window_s: fl
     )
 
 
+def within_a_step(name: str, component: str, window_s: float, step_s: float, used: str) -> Finding:
+    """The work was over before a counter moved, or moved twice: what it gained is of another time."""
+    return Finding(
+        code="CL114",
+        severity="warning",
+        message=f"the work took {window_s:.2g} s, less than the {step_s:.2g} s from one step of {name} to "
+        f"the next: the {component} figure is that of {used} instead, and its interval is wide",
+        mend="repeat the work within one run until it takes 2 s or more",
+        subject=f"energy.{component}",
+    )
+
+
 def source_beside(name: str, component: str, used: str) -> Finding:
     """A declared source told of all the window, and another is better evidence."""
     return Finding(

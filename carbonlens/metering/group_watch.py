@@ -12,13 +12,15 @@ check: what neither the tree nor the others in the group explain is told and not
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.patterns import later
 from carbonlens.metering import process_time
 from carbonlens.metering.control_group import ControlGroup, this_group
 from carbonlens.metering.process_time import Process, TreeClock
@@ -26,7 +28,7 @@ from carbonlens.metering.process_time import Process, TreeClock
 _ROOT: Final = Path("/")
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 
-_TASK: Final = re.compile(r"/job_\d+/step_\d+(/user)?/task_\d+")
+_TASK: Final = later(r"/job_\d+/step_\d+(/user)?/task_\d+")
 """Where SLURM puts a task of a step (version 1 and 2); logins are adopted by ``step_extern``."""
 
 _SEEN_S: Final = 0.05
@@ -41,7 +43,7 @@ _MARKED_SHARE: Final = 0.1
 """What others in the group did is known less well: less than this is not worth a word."""
 
 
-class Standing(NamedTuple):
+class Standing(msgspec.Struct, frozen=True):
     """A group and the tree in it, at one moment.
 
     Attributes:
@@ -65,7 +67,7 @@ class Standing(NamedTuple):
     ticks: float
 
 
-class Missed(NamedTuple):
+class Missed(msgspec.Struct, frozen=True):
     """CPU seconds that the group counted and the tree did not.
 
     Attributes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from carbonlens.metering import process_time
 from carbonlens.metering.own_memory import OwnMemory
@@ -10,7 +12,7 @@ from carbonlens.metering.own_memory import OwnMemory
 _REST_NS: Final = 1_000_000_000
 
 
-class HostFigures(NamedTuple):
+class HostFigures(msgspec.Struct, frozen=True):
     """Load at the end, stolen seconds and the peak of memory in the window, where they are told."""
 
     load_1m: float | None

@@ -8,8 +8,9 @@ how far a run came that is killed.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, cast
 
@@ -18,6 +19,9 @@ from carbonlens.metering.findings import sensor_stalled
 from carbonlens.metering.pace import FAST_S, easy_s
 from carbonlens.metering.sealing import Values
 from carbonlens.metering.sensors import Sensor, SensorInfo
+
+STEADY_S: Final = 10.0
+"""Age of a run from which on a counter's energy is told within a few percent: a hundred of its steps."""
 
 _SKEW_NS: Final = 1_000_000
 """Sensors read further apart than this have their own times noted."""
@@ -46,14 +50,27 @@ class Looking:
         """Prepare; nothing is read."""
         self.sensors = tuple(sensors)
         self._lines = [
-            _Line(k, sensor, easy=is_easy(infos[k]) and not all_at_once)
+            _Line(k, sensor, easy_from_s=math.inf if all_at_once else easy_from_s(infos[k], infos))
             for k, sensor in enumerate(self.sensors)
         ]
         # Those that answer at once are read where the window begins or ends.
         self._quick_first = sorted(self._lines, key=lambda line: hasattr(line.sensor, "ask"))
-        self.is_easy = all(line.easy for line in self._lines)
+        self._easy_from_s = max((line.easy_from_s for line in self._lines), default=0.0)
         self._seen_ns = 0
         self.reads_power = any(info.unit == "W" for info in infos)
+
+    @property
+    def is_easy(self) -> bool:
+        """Whether nothing is read that changes quickly and keeps nothing, from the start on."""
+        return self.is_easy_at(0.0)
+
+    def is_easy_at(self, age_s: float) -> bool:
+        """Tell whether nothing is lost by waiting at some age of a run.
+
+        Args:
+            age_s: Seconds since the window began; from some age on power only stands beside a counter.
+        """
+        return age_s >= self._easy_from_s
 
     def edge(self, *, first: bool) -> Seen:
         """Read all sensors at the start or the end of the window.
@@ -97,7 +114,8 @@ class Looking:
             begin_ns = end_ns
             told = values[line.place] = _read(line.inside)
             end_ns = time.monotonic_ns()
-            read_ns.append(line.read_at(begin_ns, end_ns, bool(told), rest_s))
+            easy_rest_s = rest_s if age_s >= line.easy_from_s else 0.0
+            read_ns.append(line.read_at(begin_ns, end_ns, bool(told), easy_rest_s))
         if end_ns - now_ns <= _SKEW_NS:
             return tuple(values), end_ns, None
         times_ns = [end_ns] * len(self._lines)
@@ -117,12 +135,12 @@ class Looking:
 class _Line:
     """One sensor, and when it is to be read next."""
 
-    __slots__ = ("at_edge", "due_ns", "easy", "inside", "place", "sensor", "tells_time")
+    __slots__ = ("at_edge", "due_ns", "easy_from_s", "inside", "place", "sensor", "tells_time")
 
-    def __init__(self, place: int, sensor: Sensor, *, easy: bool) -> None:
+    def __init__(self, place: int, sensor: Sensor, *, easy_from_s: float) -> None:
         self.place = place
         self.sensor = sensor
-        self.easy = easy
+        self.easy_from_s = easy_from_s
         self.due_ns = 0.0
         self.at_edge: Callable[[], Values] = partial(sensor.read, edge=True)
         # The edges are read in the user's thread, looks between them in the sampler's.
@@ -133,7 +151,7 @@ class _Line:
     def read_at(self, begin_ns: int, end_ns: int, told: bool, easy_rest_s: float) -> int:
         """Return when a reading was true, and note when the next one is due."""
         rest_s = self.sensor.rest_s
-        if self.easy and rest_s < easy_rest_s > FAST_S:
+        if rest_s < easy_rest_s > FAST_S:
             rest_s = easy_rest_s
         self.due_ns = begin_ns + (rest_s - _EARLY_S) * _NS_PER_S if rest_s > _EARLY_S else 0.0
         if told and self.tells_time:
@@ -151,6 +169,34 @@ def is_easy(info: SensorInfo) -> bool:
         info: The sensor.
     """
     return info.unit != "W" or info.slow
+
+
+def beside_counters(info: SensorInfo, infos: Iterable[SensorInfo]) -> bool:
+    """Tell whether a sensor of power only stands beside counters, which count the energy of its devices.
+
+    Args:
+        info: The sensor.
+        infos: All that are read.
+    """
+    if info.unit != "W" or not info.channels:
+        return False
+    counted = {(c.component, c.device) for i in infos if i.unit == "J" for c in i.channels}
+    return all((c.component, c.device) in counted for c in info.channels)
+
+
+def easy_from_s(info: SensorInfo, infos: Iterable[SensorInfo]) -> float:
+    """Return the age of a run from which on a sensor loses nothing when it is read after a while.
+
+    Power beside a counter stands in for it in a short window, whose steps the counter hardly tells; of
+    a longer one the counter has the energy, and ten looks a second would only take time from the work.
+
+    Args:
+        info: The sensor.
+        infos: All that are read.
+    """
+    if not is_easy(info):
+        return math.inf
+    return STEADY_S if beside_counters(info, infos) else 0.0
 
 
 def _skew_us(times_ns: list[int], now_ns: int) -> tuple[int, ...] | None:

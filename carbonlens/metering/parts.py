@@ -24,6 +24,10 @@ _IDLE_OF_RATED = 0.17
 """Idle power of a GPU with a context open, as a share of its limit: 120 W of 700 W on an
 H100 (measured by this project, 2026-11-28)."""
 
+_LEAST_OF_RATED = 0.05
+"""A share of its limit that no GPU idles below by much: on purpose far below the one above, which is of a
+board that is held ready."""
+
 _DIVIDED_SIGMA = math.log(MODEL_FACTOR_95) / Z_95
 """A share of a divided device's energy is a model (grade D)."""
 
@@ -191,13 +195,14 @@ def _measured(
     gap_s = max(window_s - gain.covered_s, 0.0)
     # Small gaps hold anything from none to twice the mean power, and count as none.
     gap_j = joules / gain.covered_s * gap_s * 2 / math.sqrt(3) if gain.covered_s else 0.0
+    random_j = _random(gain, gap_j if gap_s < (1 - WHOLE_SHARE) * window_s else 0.0, info)
     reading = Reading(
         component=channel.component,
         energy_j=_exact(joules),
         boundary=info.boundary,
         grade=info.grade,
         method=info.method,
-        u_random_j=_random(gain, gap_j if gap_s < (1 - WHOLE_SHARE) * window_s else 0.0, info),
+        u_random_j=min(random_j, _widest_j(info, channel, gain)),
         u_by_source_j={source: gain.u_common} if gain.u_common and info.width_known else {},
         devices=(channel.device,),
         covered_s=gain.covered_s,
@@ -210,6 +215,23 @@ def _measured(
 def _random(gain: Gained, gap_j: float, info: SensorInfo) -> float:
     # A meter that states no accuracy has no width; its tick alone would be a false one.
     return math.hypot(gain.u_random, gap_j) if info.width_known else 0.0
+
+
+def _widest_j(info: SensorInfo, channel: Channel, gain: Gained) -> float:
+    """Return the sigma from which on the interval would reach beyond what the device can have drawn.
+
+    In a window shorter than a sensor's step it may have drawn anything between idling and its limit.
+    As one sigma of a positive figure (``domain.estimate``) that is a factor of e to the power of
+    many: 47 kJ of a board of 700 W in 0.05 s, which draws 35 J at most.
+    """
+    joules, limit_w = gain.amount or 0.0, channel.rated_w or most_w(info, channel)
+    if joules <= 0 or not gain.covered_s:
+        return math.inf
+    # A counter's step was drawn over more time than such a window has: it may have idled in it.
+    idle = _LEAST_OF_RATED if info.kind == "cumulative" else _IDLE_OF_RATED
+    most_j, least_j = limit_w * gain.covered_s, idle * limit_w * gain.covered_s
+    widest_j = joules * math.log(max(most_j / joules, joules / least_j)) / Z_95
+    return math.sqrt(max(widest_j**2 - gain.u_common**2, 0.0))
 
 
 def _divided(reading: Reading, channel: Channel, part: float, share: float | None) -> Reading:

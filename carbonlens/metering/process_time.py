@@ -17,7 +17,9 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from carbonlens.metering.childless import is_childless
 from carbonlens.metering.host import START_FIELD, stat_fields
@@ -36,7 +38,7 @@ _PARENT_FIELD: Final = 1
 _SESSION_FIELD: Final = 3
 
 
-class Process(NamedTuple):
+class Process(msgspec.Struct, frozen=True):
     """A process as it was seen.
 
     Attributes:

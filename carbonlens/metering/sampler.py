@@ -32,7 +32,11 @@ class Sampled(Protocol):
     """
 
     reads_power: bool
-    is_easy: bool
+
+    @property
+    def is_easy(self) -> bool:
+        """Whether so at this age of the session."""
+        ...
 
     def sample(self) -> None:
         """Look at the sensors and write the journal; raises nothing."""

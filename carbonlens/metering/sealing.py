@@ -234,6 +234,13 @@ def _passed_over(
                 continue
             mine = [p for p in parts if p.info is info and p.component == used.component]
             covered_s = mine[0].covered_s if mine else 0.0
+            if info.kind == "cumulative" and info.unit == "J" and window_s < info.update_period_s:
+                notes.append(
+                    findings.within_a_step(
+                        info.name, used.component, window_s, info.update_period_s, used.info.name
+                    )
+                )
+                continue
             if covered_s >= used.covered_s:
                 continue  # It was complete, and left for a wider interval.
             notes.append(

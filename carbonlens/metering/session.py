@@ -73,15 +73,14 @@ class Session:
         self._journal_folder = journal_folder
         self._trace = trace
         self._pid = os.getpid()
-        # Guards the sensors and the samples; the journal has a lock of its own.
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of the sensors and the samples; the journal has one of its own
         self._tally = Tally(self._infos)
         self.phases = Phases(self._infos, keeps_switches=trace is not None)
         self._stretches = Stretches(self._infos, self._tally)
         self._last_us: int | None = None
         self._host = HostWatch(of_children=watch.of_children)
         self._host_figures: HostFigures | None = None
-        self.reads_power, self.is_easy = self._looking.reads_power, self._looking.is_easy
+        self.reads_power = self._looking.reads_power
         self._journal: JournalWriter | None = None
         self._journalled = UNTOUCHED
         self._journal_is_broken = False
@@ -97,11 +96,16 @@ class Session:
         """False in a forked child, where the session must do nothing."""
         return os.getpid() == self._pid
 
+    @property
+    def is_easy(self) -> bool:
+        """Whether nothing is lost by waiting, at this age of the run."""
+        return self._looking.is_easy_at(self._now_us() / US_PER_S)
+
     def start(self) -> None:
         """Open the journal, take the first readings, and have the sampler go on; a fault leaves nothing."""
         try:
             self._begin()
-        except BaseException:  # put in order, then raised again
+        except BaseException:
             self.drop()
             raise
 
@@ -117,8 +121,7 @@ class Session:
             self._journal.discard()
 
     def _begin(self) -> None:
-        # Probing may have taken a while since the record was begun.
-        self._starts_at(time.monotonic_ns())
+        self._starts_at(time.monotonic_ns())  # probing may have taken a while
         self._journal = self._open_journal()
         self._host.begin()
         self._surroundings.begin()
@@ -181,8 +184,7 @@ class Session:
         if self.phases.is_settled:
             return made
         if self.phases.is_due(self._now_us()):
-            # A signal that seals the run would wait for locks that the look holds.
-            with process_ending().undisturbed():
+            with process_ending().undisturbed():  # a signal would wait for locks that the look holds
                 self._look_here()
         if not self.phases.is_settled:
             self.phases.settle(self._now_us(), self.recorder.units)

@@ -12,11 +12,11 @@ import io
 import logging
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -64,6 +64,19 @@ class Enclosed(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes
     description: str
     relationship: Relationship = "Data"
+
+
+Enclosing: TypeAlias = tuple[Enclosed, ...] | Callable[[], tuple[Enclosed, ...]]
+"""Files inside a report, or what waits until they are made."""
+
+
+def given(enclosed: Enclosing) -> tuple[Enclosed, ...]:
+    """Return the files.
+
+    Args:
+        enclosed: They, or what waits for them.
+    """
+    return enclosed() if callable(enclosed) else enclosed
 
 
 def as_pdf_attachments(files: tuple[Enclosed, ...], made_us: int | None) -> list[Attachment]:

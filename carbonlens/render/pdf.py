@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from carbonlens.domain.units import US_PER_S
-from carbonlens.render.attachments import Enclosed, as_pdf_attachments
+from carbonlens.render import page_tree
+from carbonlens.render.attachments import Enclosed, Enclosing, as_pdf_attachments, given
 from carbonlens.render.charts import draw
 from carbonlens.render.environment import need, template_environment
 from carbonlens.render.html import SECTIONS, compose, shipped_styles
 from carbonlens.render.look import Look
+from carbonlens.render.pdf_finish import finish
 from carbonlens.render.stages import stage
 from carbonlens.reporting.content import ReportView
 
 if TYPE_CHECKING:
-    from pydyf import PDF, Dictionary  # type: ignore[import-untyped]  # it ships no types
     from weasyprint import CSS, HTML, Document
     from weasyprint.text.fonts import FontConfiguration
     from weasyprint.urls import URLFetcher
@@ -52,7 +53,7 @@ def render_pdf(
     view: ReportView,
     sections: Sequence[str] = SECTIONS,
     *,
-    enclosed: tuple[Enclosed, ...] = (),
+    enclosed: Enclosing = (),
     made_us: int | None = None,
     look: Look | None = None,
 ) -> bytes:
@@ -61,7 +62,7 @@ def render_pdf(
     Args:
         view: The report.
         sections: Which sections, of ``business-case`` and ``engineering``.
-        enclosed: Files to embed.
+        enclosed: Files to embed, or what waits for them: it is called once the pages are laid out.
         made_us: What the report is dated with, in UTC microseconds; undated when ``None``.
         look: A user's own templates, colours, fonts and logo.
 
@@ -76,31 +77,33 @@ def render_pdf(
     for density in _DENSITIES:
         stage("laying out pages")
         page = compose(view, chosen, medium="paper", charts=charts, density=density, look=look)
-        document = paper(page)
+        document = paper(page, look)
         if "business-case" not in chosen or _first_page_holds_business_case(document):
             break
     stage("writing the PDF")
-    return written(document, page, enclosed, made_us)
+    return written(document, page, given(enclosed), made_us)
 
 
-def paper(page: str) -> Document:
+def paper(page: str, look: Look | None = None) -> Document:
     """Return a page laid out on paper; it reads what stands in itself, and nothing else.
 
     The shipped style sheets and fonts in it are read once a process.
 
     Args:
         page: Finished HTML.
+        look: What it was made with; templates of a user's may write any HTML.
 
     Raises:
         MissingExtraError: If WeasyPrint is not installed.
     """
+    own = look is None or not look.templates
     styles = shipped_styles("paper")
     before, _, after = page.partition(styles)
     # A page with fonts of its own keeps them to itself.
     if not after or "@font-face" in before + after:
-        return _html(page).render()
+        return _html(page, own=own).render()
     read, fonts = _styles(styles)
-    return _html(before + after).render(stylesheets=[read], font_config=fonts)
+    return _html(before + after, own=own).render(stylesheets=[read], font_config=fonts)
 
 
 def written(document: Document, page: str, enclosed: tuple[Enclosed, ...], made_us: int | None) -> bytes:
@@ -119,7 +122,7 @@ def written(document: Document, page: str, enclosed: tuple[Enclosed, ...], made_
     for file in enclosed:
         identifier.update(file.content)
     content: bytes = document.write_pdf(
-        finisher=_with_scopes, pdf_variant="pdf/a-3a", pdf_identifier=identifier.digest()[:16]
+        finisher=finish, pdf_variant="pdf/a-3a", pdf_identifier=identifier.digest()[:16]
     )
     return content
 
@@ -131,8 +134,12 @@ def warm_up() -> None:
     _html("<p>0").render(stylesheets=[read], font_config=fonts).write_pdf()
 
 
-def _html(page: str) -> HTML:
-    html: HTML = need("weasyprint").HTML(string=page, url_fetcher=_fetcher())
+def _html(page: str, *, own: bool = True) -> HTML:
+    tree = page_tree.read(page) if own else None
+    html: HTML = need("weasyprint").HTML(string="" if tree is not None else page, url_fetcher=_fetcher())
+    if tree is not None:
+        html.wrapper_element = need("cssselect2").ElementWrapper.from_html_root(tree, content_language=None)
+        html.etree_element = tree
     return html
 
 
@@ -141,30 +148,6 @@ def _styles(styles: str) -> tuple[CSS, FontConfiguration]:
     fonts = need("weasyprint.text.fonts").FontConfiguration()
     atexit.register(_styles.cache_clear)  # fonts are given back with functions that are gone later
     return need("weasyprint").CSS(string=styles, font_config=fonts, url_fetcher=_fetcher()), fonts
-
-
-def _with_scopes(_: Document, pdf: PDF) -> None:
-    """Say of every header cell whether it heads a column or a row (ISO 14289-1, 7.5).
-
-    WeasyPrint tells cells their headers; the corner cell, which heads no cell, has nothing then.
-    """
-    held: list[Any] = pdf.objects
-    elements: dict[int, Dictionary] = {
-        o.number: o for o in held if hasattr(o, "get") and o.get("Type") == "/StructElem"
-    }
-    for element in elements.values():
-        if element["S"] == "/TH" and "A" in element:
-            element["A"]["Scope"] = "/Column" if _is_in_head(element, elements) else "/Row"
-
-
-def _is_in_head(element: Dictionary, elements: Mapping[int, Dictionary]) -> bool:
-    while element is not None and element["S"] != "/Table":
-        if element["S"] == "/THead":
-            return True
-        above: str | bytes = element["P"]
-        number = int((above.decode() if isinstance(above, bytes) else above).split()[0])
-        element = elements.get(number)
-    return False
 
 
 def _mark_as_ua(document: Document) -> None:

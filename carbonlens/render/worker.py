@@ -56,6 +56,18 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = SECONDS
 
 
+class Later(msgspec.Struct, frozen=True, kw_only=True):
+    """An argument that is computed while the function already runs; it gets a function that waits for it.
+
+    Attributes:
+        name: Name of the argument.
+        compute: Returns its value, which must pickle. It runs in a thread.
+    """
+
+    name: str
+    compute: Callable[[], object]
+
+
 class Worker:
     """A rendering process and the pipes to it."""
 
@@ -85,6 +97,7 @@ class Worker:
         *args: object,
         limits: Limits = Limits(),  # noqa: B008  # frozen
         progress: Progress | None = None,
+        later: Later | None = None,
         **kwargs: object,
     ) -> bytes:
         """Call a function of ours in the process and return the bytes it makes.
@@ -94,16 +107,18 @@ class Worker:
             *args: Its arguments, which must pickle.
             limits: What it may take.
             progress: Is told what is being done.
+            later: An argument that is computed here while the function runs there.
             **kwargs: Its named arguments.
 
         Raises:
             RenderError: If it took more than it may, or the process died.
             CarbonlensError: Whatever the function raised on purpose.
         """
-        request = pickle.dumps((limits.memory_mb, function, args, kwargs))
+        named = None if later is None else later.name
+        request = pickle.dumps((limits.memory_mb, function, args, kwargs, named))
         with self._lock:
             try:
-                return self._asked(request, limits, progress)
+                return self._asked(_Sending(request, later), limits, progress)
             except CarbonlensError:
                 raise
             except (
@@ -112,10 +127,9 @@ class Worker:
                 self.kill()
                 raise
 
-    def _asked(self, request: bytes, limits: Limits, progress: Progress | None) -> bytes:
-        assert self._process.stdin is not None  # noqa: S101  # a pipe was asked for
+    def _asked(self, sending: _Sending, limits: Limits, progress: Progress | None) -> bytes:
         began = time.monotonic()
-        writer = threading.Thread(target=self._write, args=(request,), daemon=True)
+        writer = threading.Thread(target=sending.write_to, args=(self._process.stdin,), daemon=True)
         writer.start()
         words = "starting"
         while True:
@@ -124,6 +138,8 @@ class Worker:
                 words = content.decode("utf-8", "replace")
                 continue
             writer.join()
+            if sending.error is not None:
+                raise sending.error
             if kind == DONE:
                 return content
             if kind == FAILED:
@@ -133,14 +149,6 @@ class Worker:
                 f"the renderer failed: {content.decode('utf-8', 'replace').strip()}",
                 mend="this is a fault of carbonlens, not of your data; please report it",
             )
-
-    def _write(self, request: bytes) -> None:
-        assert self._process.stdin is not None  # noqa: S101  # a pipe was asked for
-        # A child that is gone is seen where its answer is awaited.
-        with suppress(OSError, ValueError):
-            self._process.stdin.write(HEAD.pack(len(request), 0))
-            self._process.stdin.write(request)
-            self._process.stdin.flush()
 
     def _frame(
         self, began: float, limits: Limits, words: str, progress: Progress | None
@@ -208,6 +216,36 @@ class Worker:
             with suppress(OSError):
                 if pipe is not None:
                     pipe.close()
+
+
+class _Sending:
+    """A request on its way to the process, and after it what is only computed meanwhile."""
+
+    def __init__(self, request: bytes, later: Later | None) -> None:
+        self.request, self.later = request, later
+        self.error: Exception | None = None
+        """Why what was to come later did not come."""
+
+    def write_to(self, pipe: IO[bytes] | None) -> None:
+        assert pipe is not None  # noqa: S101  # a pipe was asked for
+        # A child that is gone is seen where its answer is awaited.
+        with suppress(OSError, ValueError):
+            self._write(pipe, self.request)
+            if self.later is not None:
+                self._write(pipe, self._computed(self.later))
+
+    def _computed(self, later: Later) -> bytes:
+        try:
+            return pickle.dumps(later.compute())
+        except Exception as error:  # noqa: BLE001  # raised again where the answer is awaited
+            self.error = error
+            return b""  # it does not come
+
+    @staticmethod
+    def _write(pipe: IO[bytes], content: bytes) -> None:
+        pipe.write(HEAD.pack(len(content), 0))
+        pipe.write(content)
+        pipe.flush()
 
 
 class _GoneError(RenderError):
@@ -293,6 +331,7 @@ def render(
     *args: object,
     limits: Limits = Limits(),  # noqa: B008  # frozen
     progress: Progress | None = None,
+    later: Later | None = None,
     **kwargs: object,
 ) -> bytes:
     """Call a function of ours in the warm worker and return the bytes it makes; see ``Worker.render``.
@@ -302,6 +341,7 @@ def render(
         *args: Its arguments, which must pickle.
         limits: What it may take.
         progress: Is told what is being done.
+        later: An argument that is computed here while the function runs there.
         **kwargs: Its named arguments.
 
     Raises:
@@ -309,9 +349,9 @@ def render(
         CarbonlensError: Whatever the function raised on purpose.
     """
     try:
-        return shared().render(function, *args, limits=limits, progress=progress, **kwargs)
+        return shared().render(function, *args, limits=limits, progress=progress, later=later, **kwargs)
     except _GoneError:
-        return shared().render(function, *args, limits=limits, progress=progress, **kwargs)
+        return shared().render(function, *args, limits=limits, progress=progress, later=later, **kwargs)
 
 
 def close() -> None:

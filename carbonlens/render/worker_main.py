@@ -17,7 +17,7 @@ import sys
 import threading
 import traceback
 from importlib import import_module
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
@@ -51,13 +51,18 @@ def main(idle_s: float) -> None:
     requests: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read, args=(asked, parent, requests), daemon=True).start()
     _warm_up()
+    if requests.empty():
+        _rehearse()
+    # What is loaded stays: it need not be looked through again for garbage at every page.
+    gc.collect()
+    gc.freeze()
     sys.addaudithook(_deny)
     while True:
         try:
             request = requests.get(timeout=idle_s)
         except queue.Empty:
             os._exit(0)
-        _serve(request, answers)
+        _serve(request, answers, requests)
 
 
 def _read(asked: int, parent: int, requests: queue.Queue[bytes]) -> None:
@@ -87,9 +92,14 @@ def _warm_up() -> None:
     drawing.start()
     _quietly("carbonlens.render.pdf", "warm_up")
     drawing.join()
-    # What is loaded stays: it need not be looked through again for garbage at every page.
-    gc.collect()
-    gc.freeze()
+
+
+def _rehearse() -> None:
+    """Make a report of nothing while there is time, so that the first one takes no longer than others."""
+    try:
+        import_module("carbonlens.render.rehearsal").rehearse()
+    except Exception:  # noqa: BLE001  # what fails here fails again, and is told, where it is asked for
+        return
 
 
 def _quietly(module: str, function: str) -> None:
@@ -105,11 +115,34 @@ def _deny(event: str, _: object) -> None:
         raise PermissionError(f"a report is made without {event}")
 
 
-def _serve(request: bytes, answers: BinaryIO) -> None:
+class _Awaited:
+    """An argument that the parent still computes; it comes as the next frame."""
+
+    def __init__(self, requests: queue.Queue[bytes]) -> None:
+        self._requests = requests
+        self._came = False
+
+    def __call__(self) -> Any:  # noqa: ANN401  # whatever the function takes
+        self._came = True
+        content = self._requests.get()
+        if not content:
+            raise errors.RenderError("what belongs into the report could not be made", mend="see the error")
+        return pickle.loads(content)  # noqa: S301  # our parent's, by its pipe
+
+    def pass_over(self) -> None:
+        """Take it from the pipe where the function failed before it: it is no request."""
+        if not self._came:
+            self._requests.get()
+
+
+def _serve(request: bytes, answers: BinaryIO, requests: queue.Queue[bytes]) -> None:
     listen(lambda words: _send(answers, STAGE, words.encode("utf-8", "replace")))
     memory_mb = None
+    awaited: _Awaited | None = None
     try:
-        memory_mb, where, args, kwargs = pickle.loads(request)  # noqa: S301  # our parent's, by its pipe
+        memory_mb, where, args, kwargs, later = pickle.loads(request)  # noqa: S301  # our parent's, by its pipe
+        if later is not None:
+            awaited = kwargs[later] = _Awaited(requests)
         _limit(memory_mb)
         module, _, function = where.partition(":")
         made = getattr(import_module(module), function)(*args, **kwargs)
@@ -121,6 +154,8 @@ def _serve(request: bytes, answers: BinaryIO) -> None:
     except Exception:  # noqa: BLE001  # whatever it is, the parent must hear of it
         kind, content = BROKEN, traceback.format_exc().encode("utf-8", "replace")
     _limit(None)
+    if awaited is not None:
+        awaited.pass_over()
     _send(answers, kind, content)
 
 

@@ -12,7 +12,8 @@ from carbonlens.reporting.facts import MODELLED, Facts
 from carbonlens.reporting.figures import exact
 from carbonlens.reporting.message import evidence, headline
 from carbonlens.reporting.metrics import metric_words
-from carbonlens.reporting.names import clip, in_words
+from carbonlens.reporting.names import clip
+from carbonlens.reporting.number_words import in_words
 from carbonlens.reporting.reasons import why
 from carbonlens.reporting.room import paper_note
 from carbonlens.reporting.tiles import gate_phrase, tiles

@@ -24,6 +24,44 @@ _SAME: Final = 1e-9
 _ROUGH: Final = 0.25
 """Share of a part by which rounding for the sum may move it: beyond, the print misleads."""
 
+Quantum = tuple[str, ...]
+"""What tells one quantity from another: its unit, its value and its interval, to nine digits."""
+
+
+MOST_APART: Final = 2
+"""Decimals by which figures of a row or of two columns may differ and still be printed with as many."""
+
+_TWO_DIGITS: Final = 10
+
+
+def quantum(estimate: Estimate) -> Quantum:
+    """Return what tells a quantity from others; sums of the same parts in another order are the same.
+
+    Args:
+        estimate: In the unit in which it is printed.
+    """
+    ends = (estimate.value, estimate.low, estimate.high)
+    return (estimate.unit, estimate.state, *("" if e is None else f"{e:.8e}" for e in ends))
+
+
+def alike(quantity: Quantity, estimate: Estimate, own: Printed | None) -> Printed:
+    """Return a print in the unit and with the decimals of another one of its row.
+
+    By its own where these would leave it less than two digits, or more than two that say nothing.
+
+    Args:
+        quantity: Of both.
+        estimate: In the unit of its quantity.
+        own: The other print; ``None`` where there is none.
+    """
+    printed = quantity(estimate)
+    if own is None or own.scale is None or printed.scale is None or estimate.value is None:
+        return printed
+    value, wanted = estimate.value * own.scale.factor, quantity.places(estimate, own.scale)
+    if abs(value) < _TWO_DIGITS * 10.0**-own.places or own.places - wanted > MOST_APART:
+        return printed
+    return quantity(estimate, own.scale, at=(round(value, own.places), own.places))
+
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
     """One quantity of several figures.
@@ -32,12 +70,14 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
         scale: Unit of all; ``None`` where the total is unknown and each has its own.
         places: Decimals of all.
         numbers: What is printed of each figure that adds up, in the unit, by its name.
+        said: The same by what is printed: a part that comes again takes the number that it has.
     """
 
     show: Quantity
     scale: Scale | None = None
     places: int = 0
     numbers: Mapping[str, float] = {}
+    said: Mapping[Quantum, float] = {}
 
     def printed(self, name: str, estimate: Estimate) -> Printed:
         """Return the print of a figure; one that is in no sum has the unit and places that suit it.
@@ -77,18 +117,35 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     def with_parts(self, whole: float, parts: Mapping[str, Estimate]) -> Column:
         """Return the column with parts rounded so that they sum to a printed number.
 
+        A part that stands in the column already, under another name, takes the same number again,
+        where the others can be rounded beside it.
+
         Args:
             whole: What they sum to, in the unit, as it is printed.
             parts: By name; one that is unknown counts as nothing.
         """
         if self.scale is None or not parts:
             return self
-        names = [name for name, part in parts.items() if part.value is not None]
-        values = [(parts[name].value or 0.0) * self.scale.factor for name in names]
-        rounded = apportion(values, self.places, total=whole)
-        return msgspec.structs.replace(
-            self, numbers={**self.numbers, **dict(zip(names, rounded, strict=True))}
-        )
+        held = {n: p for n, p in parts.items() if p.value is not None}
+        values = {n: (p.value or 0.0) * self.scale.factor for n, p in held.items()}
+        again = {n: self.said[key] for n, p in held.items() if (key := quantum(p)) in self.said}
+        numbers = self._beside(whole, values, again) if again else None
+        if numbers is None:
+            numbers = dict(zip(values, apportion([*values.values()], self.places, total=whole), strict=True))
+        said = {quantum(p): numbers[n] for n, p in held.items()}
+        return msgspec.structs.replace(self, numbers={**self.numbers, **numbers}, said={**said, **self.said})
+
+    def _beside(
+        self, whole: float, values: Mapping[str, float], again: Mapping[str, float]
+    ) -> dict[str, float] | None:
+        """Return the numbers of parts of which some are given; ``None`` where the others do not fit."""
+        grain = 10.0**-self.places
+        left = whole - math.fsum(again.values())
+        free = {n: v for n, v in values.items() if n not in again}
+        rounded = dict(zip(free, apportion([*free.values()], self.places, total=left), strict=True))
+        moved = [abs(rounded[n] - v) for n, v in free.items()] or [abs(left)]
+        is_fit = max(moved) < grain if free else moved[0] < grain / 2
+        return {**rounded, **again} if is_fit else None
 
 
 def column(

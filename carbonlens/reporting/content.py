@@ -15,6 +15,7 @@ import msgspec
 
 from carbonlens.domain.figure import Figure
 from carbonlens.domain.units import Verdict
+from carbonlens.reporting.names import listed_id
 
 if TYPE_CHECKING:
     from carbonlens.reporting.power_content import PowerTraces
@@ -96,9 +97,8 @@ class PrintedFigure(msgspec.Struct, frozen=True, kw_only=True):
 
     def form(self, aspect: Aspect) -> str:
         """Return the printed form of that aspect."""
-        if aspect == "index":
-            return f"{self.figure.figure_id} {self.text} {self.interval}".rstrip()
-        return {"text": self.text, "number": self.number, "interval": self.interval}[aspect]
+        index = f"{listed_id(self.figure.figure_id)} {self.text} {self.interval}".rstrip()
+        return {"text": self.text, "number": self.number, "interval": self.interval, "index": index}[aspect]
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from carbonlens.compare.drivers_figures import words
 from carbonlens.domain.drivers import Bridge, Effect
 from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting import format as fmt
+from carbonlens.reporting.columns import MOST_APART, alike
 from carbonlens.reporting.format import Printed, Quantity, Scale
 
 _NOTHING: Final = 1e-12
@@ -77,22 +78,83 @@ class _Numbers(msgspec.Struct, frozen=True, kw_only=True):
         return round(self.after - self.before, max(self.places, 0))
 
 
-def rows(made: Bridge, names: tuple[str, str], at: str) -> tuple[Row, ...]:
+class Ends(msgspec.Struct, frozen=True, kw_only=True):
+    """Both totals as the rest of a report prints them, in one unit."""
+
+    before: Printed
+    after: Printed
+    scale: Scale
+
+    @property
+    def places(self) -> int:
+        """Decimals of what leads from one to the other."""
+        return max(self.before.places, self.after.places)
+
+
+def ends_of(made: Bridge, before: Printed | None, after: Printed | None) -> Ends | None:
+    """Return both totals of a bridge as they are printed elsewhere, one that is not as the other is.
+
+    ``None`` where nothing could add up to them: they are unknown, in two units, or one of them is
+    printed with a digit though its interval leaves it none.
+
+    Args:
+        made: The bridge.
+        before: How the earlier total is printed elsewhere; ``None`` where it is nowhere.
+        after: The later one.
+    """
+    own = after or before
+    if own is None or own.scale is None or made.before.value is None or made.after.value is None:
+        return None
+    quantity = quantity_of(made)
+    held = [p or alike(quantity, shown(e), own) for p, e in ((before, made.before), (after, made.after))]
+    for printed, whole in zip(held, (made.before, made.after), strict=True):
+        value = (shown(whole).value or 0.0) * own.scale.factor
+        if printed.scale != own.scale or (value and not round(value, printed.places)):
+            return None
+    return Ends(before=held[0], after=held[1], scale=own.scale)
+
+
+def least_places(made: Bridge, total: Estimate) -> int:
+    """Return the decimals of a total with which the largest effect that led to it has two digits.
+
+    Those of the total itself at least, and not many more: an effect of next to nothing is printed so.
+
+    Args:
+        made: The bridge.
+        total: In which it ends, in any unit of its quantity.
+    """
+    quantity, whole = quantity_of(made), shown(total)
+    scale = quantity.choose(whole)
+    own = quantity.places(whole, scale)
+    largest = max((abs(shown(e.change).value or 0.0) for e in made.effects), default=0.0) * scale.factor
+    if not largest:
+        return own
+    places = max(own, min(1 - math.floor(math.log10(largest)), own + MOST_APART))
+    # No amount is printed to a tenth, and cents of what is not sure say nothing.
+    return max(own, 0) if made.measure == "cost" and places > 0 else places
+
+
+def rows(made: Bridge, names: tuple[str, str], at: str, ends: Ends | None = None) -> tuple[Row, ...]:
     """Return the rows of a bridge: the first total, each effect, the remainder, the last total.
 
-    Both totals are rounded by themselves; the effects by largest remainder, so that they sum to the
-    change from one to the other as it is printed here and by ``change_text``.
+    Both totals are rounded by themselves, or as they are printed elsewhere; the effects by largest
+    remainder, so that they sum to the change from one to the other as it is printed here and, where
+    the totals stand alone, by ``change_text``.
 
     Args:
         made: The bridge.
         names: Of the earlier and the later period.
         at: Prefix of its figures.
+        ends: Both totals as the rest of the report prints them.
     """
-    quantity, scale, numbers = quantity_of(made), scale_of(made), _numbers(made)
+    quantity, numbers = quantity_of(made), _numbers(made, ends)
+    scale = scale_of(made) if ends is None else ends.scale
     first, last = (
         quantity(shown(whole), scale, at=(number, numbers.places))
         for whole, number in ((made.before, numbers.before), (made.after, numbers.after))
     )
+    if ends is not None:
+        first, last = ends.before, ends.after
     found = [_end(names[0], f"{at}.before", first, made.before)]
     level = made.before.value or 0.0
     for effect, value in zip(_effects(made), numbers.effects, strict=True):
@@ -147,14 +209,16 @@ def _effects(made: Bridge) -> list[Effect]:
     return [e for e in made.effects if abs(e.change.value or 0.0) > least]
 
 
-def _numbers(made: Bridge) -> _Numbers:
-    scale = scale_of(made)
-    places = _places(made, quantity_of(made), scale)
+def _numbers(made: Bridge, ends: Ends | None = None) -> _Numbers:
+    scale = scale_of(made) if ends is None else ends.scale
+    places = _places(made, quantity_of(made), scale) if ends is None else ends.places
 
     def of(estimate: Estimate) -> float:
         return (shown(estimate).value or 0.0) * scale.factor
 
     before, after = (round(of(e), places) for e in (made.before, made.after))
+    if ends is not None:
+        before, after = (round(of(e), p.places) for e, p in _pairs(made, ends))
     parts = [of(e.change) for e in _effects(made)]
     remainder = of(Estimate(value=made.remainder, unit=made.unit, signed=True))
     is_printed = abs(remainder) > 0.5 * 10.0**-places
@@ -166,6 +230,10 @@ def _numbers(made: Bridge) -> _Numbers:
         effects=rounded[: len(parts)],
         remainder=rounded[-1] if is_printed else None,
     )
+
+
+def _pairs(made: Bridge, ends: Ends) -> tuple[tuple[Estimate, Printed], ...]:
+    return (made.before, ends.before), (made.after, ends.after)
 
 
 def _remainder(made: Bridge, quantity: Quantity, scale: Scale, numbers: _Numbers) -> str:

@@ -26,7 +26,8 @@ from carbonlens.reporting.content import (
 )
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.message import evidence, headline
-from carbonlens.reporting.names import clip, in_words, join_words
+from carbonlens.reporting.names import clip
+from carbonlens.reporting.number_words import in_words, join_words
 from carbonlens.reporting.plots import drift, forest
 from carbonlens.reporting.power_traces import power_traces, without_trace
 from carbonlens.reporting.room import paper_note, room_note

@@ -43,11 +43,14 @@ class Printed(msgspec.Struct, frozen=True, kw_only=True):
         text: Number with its unit, ``3.4 mJ``.
         number: The number alone, for a column whose head names the unit.
         interval: ``[1.9, 6.2]`` in the same unit; empty when there is none.
+        scale, places: Unit and decimals that it was printed with; no unit where it is no plain number.
     """
 
     text: str
     number: str
     interval: str = ""
+    scale: Scale | None = None
+    places: int = 0
 
 
 class Scale(msgspec.Struct, frozen=True):
@@ -279,7 +282,9 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
         if estimate.state == "unbounded":
             kept = interval if no_bound != NO_BOUND or low is None else ""
             text, number, interval = _counted_part(estimate, text, number, interval, kept)
-        return Printed(text=text.replace(" ", _SPACE), number=number, interval=interval)
+        of = unit if estimate.state == "known" else None
+        text = text.replace(" ", _SPACE)
+        return Printed(text=text, number=number, interval=interval, scale=of, places=decimals)
 
     def places(self, estimate: Estimate, scale: Scale) -> int:
         """Return the decimals that the estimate would be printed with in that unit."""

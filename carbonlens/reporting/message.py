@@ -5,7 +5,7 @@ from __future__ import annotations
 from carbonlens.reporting.content import Phrase, phrase, quoted
 from carbonlens.reporting.facts import MODELLED, Facts
 from carbonlens.reporting.metrics import metric_words
-from carbonlens.reporting.names import in_words, join_words
+from carbonlens.reporting.number_words import in_words, join_words
 
 
 def headline(facts: Facts) -> Phrase:

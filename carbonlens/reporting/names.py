@@ -18,6 +18,9 @@ _JOINERS: Final = "\u200c\u200d"
 _VARIANTS: Final = "\ufe0e\ufe0f"
 """Say whether a sign is drawn as text or as a picture; nothing is shaped by them."""
 _MAX_MARKS: Final = 2
+_LONGEST_ID: Final = 200
+_TAIL_OF_ID: Final = 50
+"""Of a long id its end is kept too: it says which quantity it is."""
 
 
 def clean(text: str) -> str:
@@ -77,6 +80,16 @@ def clip(text: str, width: int) -> str:
     return cleaned if len(text) <= 8 * width else cleaned + "…"
 
 
+def listed_id(figure_id: str) -> str:
+    """Return the id of a figure as an index shows it: cleaned, and a long one without its middle.
+
+    Ids hold names of users; laying out one of 10,000 characters takes minutes. Data hold it whole.
+    """
+    if len(figure_id) > _LONGEST_ID:
+        figure_id = f"{figure_id[: _LONGEST_ID - _TAIL_OF_ID - 1]}…{figure_id[-_TAIL_OF_ID:]}"
+    return clean(figure_id)
+
+
 def as_head(name: str, words: Collection[str]) -> str:
     """Return a name as the head of a column: with a capital where it is one of our words.
 
@@ -111,33 +124,3 @@ def plural(unit: str) -> str:
     if re.search(r"[^aeiou]y$", unit):
         return unit[:-1] + "ies"
     return unit + ("es" if re.search(r"(x|z|ch|sh)$", unit) else "s")
-
-
-_WORDS: Final = (
-    *("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
-    *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
-
-
-_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-
-
-def in_words(count: int) -> str:
-    """Return a count in words: ``seven``, ``thirty-nine``; from a thousand on they stay true but vague."""
-    if count < 20:
-        return _WORDS[count]
-    if count < 100:
-        tens, ones = divmod(count, 10)
-        return _TENS[tens - 2] + (f"-{_WORDS[ones]}" if ones else "")
-    if count < 1000:
-        hundreds, rest = divmod(count, 100)
-        return f"{_WORDS[hundreds]} hundred" + (f" and {in_words(rest)}" if rest else "")
-    return "a thousand or more"
-
-
-def join_words(items: Iterable[str]) -> str:
-    """Return ``a, b and c``."""
-    listed = list(items)
-    if len(listed) < 2:
-        return "".join(listed)
-    return ", ".join(listed[:-1]) + " and " + listed[-1]

@@ -7,7 +7,8 @@ from statistics import median
 from carbonlens.domain.comparison import StepResult
 from carbonlens.reporting.content import Drift, Forest, Mean, Trace, phrase, quoted
 from carbonlens.reporting.facts import Facts
-from carbonlens.reporting.names import clip, in_words
+from carbonlens.reporting.names import clip
+from carbonlens.reporting.number_words import in_words
 from carbonlens.reporting.room import of_more
 from carbonlens.reporting.step_tables import every_arm
 

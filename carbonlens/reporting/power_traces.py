@@ -14,7 +14,8 @@ from carbonlens.reporting import format as fmt
 from carbonlens.reporting.content import Column, Part, Phrase, Row, Spot, Table, label, phrase, quoted
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.figures import Entry, exact
-from carbonlens.reporting.names import as_head, clip, in_words, join_words, slugs
+from carbonlens.reporting.names import as_head, clip, slugs
+from carbonlens.reporting.number_words import in_words, join_words
 from carbonlens.reporting.power_content import NAME, PowerArm, PowerPhase, PowerTraces
 
 MOST_ARMS: Final = 6

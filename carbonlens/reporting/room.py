@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from carbonlens.reporting.content import Phrase, phrase
-from carbonlens.reporting.names import in_words, is_shaped
+from carbonlens.reporting.names import is_shaped
+from carbonlens.reporting.number_words import in_words
 
 
 def of_more(hidden: int) -> str:

@@ -59,8 +59,8 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
         number = round(sum(held.numbers[k] for k in keys), max(held.places, 0))
         return msgspec.structs.replace(held, numbers={TOTAL: number}).printed(TOTAL, estimate).text
 
-    def reconciled(self, one: Reconciliation) -> tuple[str, str, str]:
-        """Return metered energy, that of runs and the rest as printed: parts that sum to the whole."""
+    def reconciled(self, one: Reconciliation) -> tuple[fmt.Printed, fmt.Printed, fmt.Printed]:
+        """Return the print of metered energy, that of runs and the rest: parts that sum to the whole."""
         whole, runs, rest = (joules(e) for e in (one.metered_kwh, one.recorded_kwh, one.difference_kwh))
         site, held = key_of(one.metered.site_id), self.held["facility_kwh"]
         key, left = f"{site}.metered", f"{site}.unattributed"
@@ -69,8 +69,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
         else:
             number = round(held.numbers[key] - held.numbers[left], max(held.places, 0))
             held = msgspec.structs.replace(held, numbers={**held.numbers, "runs": number})
-        told = (held.printed(key, whole), held.printed("runs", runs), held.printed(left, rest))
-        return told[0].text, told[1].text, told[2].text
+        return held.printed(key, whole), held.printed("runs", runs), held.printed(left, rest)
 
 
 def of(name: str, line: Line) -> Estimate:
@@ -84,15 +83,19 @@ def joules(kwh: Estimate) -> Estimate:
     return kwh.scale(float(kwh_to_j(1)), "J")
 
 
-def columns_of(statement: Statement, least: Mapping[str, int] | None = None) -> Columns:
+def columns_of(
+    statement: Statement, least: Mapping[str, int] | None = None, before: Columns | None = None
+) -> Columns:
     """Return the columns of a statement: sites, or groups and what no run explains, to the total.
 
     Args:
         statement: Of a period.
         least: Decimals that the column of an amount has at least.
+        before: Columns of the same total by other lines, whose numbers a line that is one of them takes.
     """
     prefix, places = f"statement.{statement.period.name}", least or {}
-    held = {name: _column(name, statement, places.get(name)) for name in _OF_SUM}
+    said = {} if before is None else before.held
+    held = {name: _column(name, statement, places.get(name), said.get(name)) for name in _OF_SUM}
     return Columns(held=held, prefix=prefix)
 
 
@@ -106,7 +109,7 @@ def more_places(statement: Statement) -> dict[str, int]:
     }
 
 
-def _column(name: str, statement: Statement, least: int | None) -> Column:
+def _column(name: str, statement: Statement, least: int | None, before: Column | None = None) -> Column:
     show = fmt.energy if name.endswith("_kwh") else fmt.mass
     metered = {x.site_id for x in statement.lines if x.kind == "metered"}
     top = [
@@ -128,6 +131,8 @@ def _column(name: str, statement: Statement, least: int | None) -> Column:
             ]
             if adds_up(of(name, line), [of(name, x) for x in own]):
                 made = made.with_parts(made.numbers[line.key], _parts(name, own))
+    if before is not None and (before.scale, before.places) == (made.scale, made.places):
+        made = msgspec.structs.replace(made, said={**made.said, **before.said})
     return _with_groups(made, name, statement)
 
 

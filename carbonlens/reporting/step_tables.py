@@ -13,7 +13,8 @@ from carbonlens.reporting.content import Column, Mark, Phrase, Row, Table, label
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.figures import Entry, exact
 from carbonlens.reporting.metrics import QUALITIES, metric_words
-from carbonlens.reporting.names import as_head, clip, in_words, join_words
+from carbonlens.reporting.names import as_head, clip
+from carbonlens.reporting.number_words import in_words, join_words
 from carbonlens.reporting.reasons import why
 from carbonlens.reporting.tiles import gate_phrase
 

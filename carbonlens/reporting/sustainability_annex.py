@@ -62,7 +62,15 @@ def method_blocks(desk: Desk) -> Iterator[Block]:
     yield _factors(desk)
 
 
-def _factors(desk: Desk) -> TableBlock:
+def _factors(desk: Desk) -> Block:
+    if not desk.given.factors:
+        return Paragraph(
+            text=phrase(
+                "No factor stands behind any figure of the quarter. Whole set in force: ",
+                label(desk.given.factors_sha256[:_SHORT] or "none"),
+                ".",
+            )
+        )
     groups: dict[tuple[str, ...], list[FactorRow]] = {}
     for row in desk.given.factors:
         own = "own" if row.factor_id in desk.given.own_factors else "bundled"

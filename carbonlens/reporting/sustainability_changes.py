@@ -30,7 +30,8 @@ from carbonlens.reporting.sustainability_desk import (
 )
 from carbonlens.reporting.sustainability_input import Score
 from carbonlens.reporting.sustainability_marks import bars, panel, said, trend
-from carbonlens.reporting.sustainability_prints import axis_of, by_id, cell, flat
+from carbonlens.reporting.sustainability_prints import by_id, cell, flat
+from carbonlens.reporting.sustainability_units import axis_of
 
 _MEASURES: Final = {
     "energy": "energy",
@@ -83,7 +84,12 @@ def _over(desk: Desk, held: Sequence[tuple[str, Figure | None]]) -> list[tuple[s
 def _intensities(desk: Desk) -> Iterator[Block]:
     scores = desk.given.scores
     if not scores:
-        yield Paragraph(text=phrase("Intensities: no run of the quarter counts its work, so there is none."))
+        yield Paragraph(
+            text=phrase(
+                "Intensities: no run of the quarter both counts its work and has a known energy of the "
+                "facility, so there is none."
+            )
+        )
         return
     units = list(dict.fromkeys(s.unit for s in scores))
     panels = []
@@ -187,7 +193,9 @@ def _bridge_rows(desk: Desk, drivers: Drivers, bridge: Bridge) -> list[_Line]:
     known = by_id(drivers.figures)
     at = f"{drivers.prefix}.{bridge.key}"
     found = []
-    for row in drivers_lines.rows(bridge, (drivers.against, drivers.period), at):
+    before, after = (desk.prints.said(e) for e in (bridge.before, bridge.after))
+    ends = drivers_lines.ends_of(bridge, before, after)
+    for row in drivers_lines.rows(bridge, (drivers.against, drivers.period), at, ends):
         if row.figure_id in known:
             printed = Printed(text=row.number, number=row.number, interval=row.interval)
             found.append((row, desk.prints.entered(known[row.figure_id], printed)))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
 from carbonlens.accounting.periods_compared import COST, in_one_key
 from carbonlens.accounting.scopes import Place
 from carbonlens.accounting.statement import Statement
+from carbonlens.domain.drivers import Bridge
 from carbonlens.domain.figure import Figure
 from carbonlens.reporting.block_charts import Plot
 from carbonlens.reporting.columns import Column as ColumnOfSum
 from carbonlens.reporting.content import Column, Phrase, Row, Table, label, phrase, quoted
 from carbonlens.reporting.document import Block, Heading, Paragraph, Picture, TableBlock
+from carbonlens.reporting.drivers_lines import least_places
 from carbonlens.reporting.names import clip
-from carbonlens.reporting.statement_columns import Columns, columns_of, more_places
+from carbonlens.reporting.statement_columns import Columns, columns_of, more_places, of
 from carbonlens.reporting.sustainability_input import Given
 from carbonlens.reporting.sustainability_prints import Prints, by_id
 from carbonlens.reporting.sustainability_sums import cost_columns
@@ -23,6 +26,13 @@ MOST_ROWS = 300
 """Of a table on a page: WeasyPrint lays out each cell at a cost, and nobody reads more."""
 
 NAME = 60
+
+_AMOUNTS: Final[Mapping[str, str]] = {
+    "energy": "facility_kwh",
+    "carbon-location": "location_kg",
+    "carbon-market": "market_kg",
+}
+"""Amounts of a statement's lines by the measure of the bridge that ends in their total."""
 
 
 class Desk:
@@ -33,6 +43,7 @@ class Desk:
         self.given = given
         self.prints = Prints()
         self.plots: dict[str, Plot] = {}
+        self._columns: Columns | None = None
 
     @cached_property
     def figures(self) -> Mapping[str, Figure]:
@@ -57,25 +68,46 @@ class Desk:
     def columns(self, statement: Statement) -> Columns:
         """Return the columns of the quarter's energy and its emissions, of one number of places in all.
 
+        A line that another table has too, as a site with one kind of hardware, has one number in both.
+
         Args:
             statement: Of the quarter, or a split of it.
         """
-        return columns_of(statement, self._least)
+        self._columns = columns_of(statement, self._least, self._columns)
+        return self._columns
 
     @cached_property
     def _least(self) -> Mapping[str, int]:
-        return more_places(self.given.current)
+        """Decimals of columns: one more where a part would be rough, and what drivers need."""
+        statement = self.given.current
+        return _larger(more_places(statement), self._for_drivers(statement))
+
+    def _for_drivers(self, statement: Statement) -> dict[str, int]:
+        """Return the decimals with which the drivers of each amount say something, within reason."""
+        held = [(b, _AMOUNTS[b.measure]) for b in self._bridges if b.measure in _AMOUNTS]
+        return {name: least_places(b, of(name, statement.total)) for b, name in held}
+
+    @property
+    def _bridges(self) -> list[Bridge]:
+        drivers = self.given.drivers
+        return [] if drivers is None else [b for b in drivers.bridges if not b.is_least]
 
     @cached_property
     def costs(self) -> Mapping[str, ColumnOfSum]:
         """Columns of the quarter's cost by currency: its lines by their number, and the total."""
-        return cost_columns(self.given.current.cost)
+        cost = self.given.current.cost
+        bridges = [b for b in self._bridges if b.measure == "cost" and b.unit in cost.totals]
+        return cost_columns(cost, {b.unit: least_places(b, cost.totals[b.unit]) for b in bridges})
 
     def picture(self, plot: Plot | None) -> Iterator[Block]:
         """Yield the block of a chart, and keep the chart."""
         if plot is not None:
             self.plots[plot.name] = plot
             yield Picture(name=plot.name, title=plot.title, alt=plot.alt)
+
+
+def _larger(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
+    return {n: max(m[n] for m in (first, second) if n in m) for n in {**first, **second}}
 
 
 def cost_keys(desk: Desk) -> list[str]:

@@ -11,25 +11,23 @@ from carbonlens.accounting.scopes import Place
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.figure import Figure
 from carbonlens.reporting import format as fmt
-from carbonlens.reporting.columns import Column, column
+from carbonlens.reporting.columns import MOST_APART, Column, alike, column
 from carbonlens.reporting.figures import Entry
 from carbonlens.reporting.sustainability_desk import Desk
-from carbonlens.reporting.sustainability_prints import shown
 from carbonlens.reporting.sustainability_sums import TOTAL, exact_money, is_exact, sharing
+from carbonlens.reporting.sustainability_units import shown
 
 TO_DATE: Final = ""
 """Stands for the year to date among the periods of a row."""
 
 ENERGY: Final = "total.facility_kwh"
-_MOST_APART: Final = 2
-"""Decimals by which the columns of two methods may differ and still be printed with as many."""
 
 
 class Sums:
     """Columns of emissions by period and method, whose rows add up as printed.
 
     Attributes:
-        adds_up: Whether the lines of every column that has a total add up to it.
+        adds_up: Whether there is a total, and the lines of every column that has one add up to it.
     """
 
     def __init__(self, desk: Desk) -> None:
@@ -39,14 +37,20 @@ class Sums:
         self._alike: frozenset[Place] = frozenset(
             p for p in desk.given.compared.places if is_alike(desk, [scope_key(p, m) for m in METHODS])
         )
-        names = periods_of(desk)
-        made = {n: self._pair(n) for n in names}
+        made = self._pairs()
         if None in made.values():
             # No number of a shared line suits both methods somewhere: it has a row for each.
             self._alike = frozenset()
-            made = {n: self._pair(n) for n in names}
+            made = self._pairs()
         self._columns = {(n, m): one for n, pair in made.items() for m, one in (pair or {}).items()}
-        self.adds_up = all(self._is_sum(*at) for at in self._columns)
+        whole = [at for at, one in self._columns.items() if TOTAL in one.numbers]
+        self.adds_up = bool(whole) and all(self._is_sum(*at) for at in whole)
+
+    def _pairs(self) -> dict[str, dict[Method, Column] | None]:
+        """Return the columns by period: those of others have the decimals of the quarter's own."""
+        self._own: Mapping[Method, Column] = {}
+        self._own = self._pair(self._desk.given.period) or {}
+        return {n: self._pair(n) for n in periods_of(self._desk)}
 
     def is_one_row(self, place: Place) -> bool:
         """Tell whether a place has one row for both methods."""
@@ -70,7 +74,17 @@ class Sums:
         whole = self._total(name, method)
         if whole is None:
             return Column(show=fmt.mass)
-        return column(fmt.mass, TOTAL, whole, self._parts(name, method), least=least)
+        parts = self._parts(name, method)
+        made = column(fmt.mass, TOTAL, whole, parts, least=least or self._least(method, whole))
+        if least is None and any(made.is_rough(n, e) for n, e in parts.items()):
+            return column(fmt.mass, TOTAL, whole, parts, least=made.places + 1)
+        return made
+
+    def _least(self, method: Method, whole: Estimate) -> int | None:
+        own, scale = self._own.get(method), fmt.mass.choose(whole)
+        if own is None or own.scale != scale or own.places - fmt.mass.places(whole, scale) > MOST_APART:
+            return None
+        return own.places
 
     def _is_sum(self, name: str, method: Method) -> bool:
         held = self._columns[name, method]
@@ -87,7 +101,7 @@ class Sums:
         if len(summed) == 1:
             return _lent(made, summed[0], shared) if _has_one_total(made) else None
         places = [made[m].places for m in METHODS]
-        if max(places) - min(places) > _MOST_APART:
+        if max(places) - min(places) > MOST_APART:
             return None
         for least in (max(places), max(places) + 1):
             again = [self._column(name, m, least) for m in METHODS]
@@ -102,10 +116,10 @@ class Sums:
         if figure is None:
             return None
         is_own = name == self._desk.given.period
-        if key == ENERGY and is_own:
+        if key == ENERGY:
             # As the table of sites prints it, whose lines add up to it.
-            statement = self._desk.given.current
-            printed = self._of_energy.printed("facility_kwh", statement.total)
+            own = self._of_energy.printed("facility_kwh", self._desk.given.current.total)
+            printed = own if is_own else alike(fmt.energy, shown(figure.estimate), own)
             return self._desk.prints.entered(figure, printed)
         if key.startswith(COST):
             return self._cost(figure, key.removeprefix(COST), is_own=is_own)
@@ -116,12 +130,15 @@ class Sums:
 
     def _cost(self, figure: Figure, currency: str, *, is_own: bool) -> Entry:
         """Return the print of a cost: that of the quarter as its lines add up to it, bills to the cent."""
-        held = self._desk.costs.get(currency) if is_own else None
-        if held is not None:
+        held = self._desk.costs.get(currency)
+        if held is not None and is_own:
             return self._desk.prints.in_column(figure, held, TOTAL)
         if is_exact(figure.estimate):
             return self._desk.prints.entered(figure, exact_money(shown(figure.estimate)))
-        return self._desk.prints.of(figure)
+        own = None
+        if held is not None:
+            own = held.printed(TOTAL, self._desk.given.current.cost.totals[currency])
+        return self._desk.prints.entered(figure, alike(fmt.money, figure.estimate, own))
 
 
 def _has_one_total(made: Mapping[Method, Column]) -> bool:

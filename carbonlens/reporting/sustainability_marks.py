@@ -8,7 +8,7 @@ from carbonlens.reporting.block_charts import Bars, Kind, Mark, Panel, Trend, is
 from carbonlens.reporting.content import Phrase
 from carbonlens.reporting.figures import Entry
 from carbonlens.reporting.names import clip
-from carbonlens.reporting.sustainability_prints import axis_of
+from carbonlens.reporting.sustainability_units import axis_of
 
 _SAID = 12
 """Marks that the words of a chart name; the table beside it has all."""

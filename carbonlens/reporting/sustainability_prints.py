@@ -4,65 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from carbonlens.accounting.conversions import kwh_to_j
 from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.figure import Figure
 from carbonlens.reporting import format as fmt
-from carbonlens.reporting.columns import Column
+from carbonlens.reporting.columns import Column, Quantum, quantum
 from carbonlens.reporting.content import Phrase, phrase
 from carbonlens.reporting.figures import Entry, FigureBook, exact
-from carbonlens.reporting.format import Printed, Quantity, Scale
+from carbonlens.reporting.format import Printed, Scale
+from carbonlens.reporting.sustainability_units import quantity_of, shown
 
-J_PER_KWH = float(kwh_to_j(1))
-_KG_PER_G = 1e-3
 NONE = "–"
 """Stands where a period has no such line: neither zero nor unknown."""
-
-_LITRES = ((1.0, "L", 1.0), (1e3, "m³", 1e-3))
-volume = Quantity(choose=lambda e: _litre_scale(e.value))
-"""Litres, printed as L or m³."""
-
-
-def _litre_scale(litres: float | None) -> Scale:
-    size = abs(litres) if litres else 1.0
-    chosen = [step for step in _LITRES if step[0] <= size * 1.0005] or [_LITRES[0]]
-    return Scale(chosen[-1][1], chosen[-1][2])
-
-
-def shown(estimate: Estimate) -> Estimate:
-    """Return an estimate in the unit of its quantity: energies in joules, grams in kilograms."""
-    if estimate.unit == "kWh":
-        return estimate.scale(J_PER_KWH, "J")
-    return estimate.scale(_KG_PER_G, "kg") if _is_grams(estimate.unit) else estimate
-
-
-def _is_grams(unit: str) -> bool:
-    """Tell whether a unit is of grams, as that of an intensity or a score: ``g per token``."""
-    return unit == "g" or unit.startswith("g per ")
-
-
-def quantity_of(unit: str) -> Quantity:
-    """Return how an estimate of that unit is printed."""
-    if unit in ("kWh", "J"):
-        return fmt.energy
-    if unit == "kg" or _is_grams(unit):
-        return fmt.mass
-    if unit == "L":
-        return volume
-    if unit == "1":
-        return fmt.percent
-    return fmt.money if len(unit) == 3 and unit.isupper() else Quantity(choose=lambda _: Scale(unit, 1.0))
-
-
-def axis_of(estimates: Iterable[Estimate]) -> tuple[Scale, float]:
-    """Return the unit that suits the largest of some estimates, and the factor from their own to it."""
-    held = [e for e in estimates if e.value is not None]
-    if not held:
-        return Scale("", 1.0), 1.0
-    largest = max(held, key=lambda e: abs(e.value or 0.0))
-    scale = quantity_of(largest.unit).choose(shown(largest))
-    one = shown(Estimate(value=1.0, unit=largest.unit)).value
-    return scale, scale.factor * (one or 1.0)
 
 
 class Prints:
@@ -72,9 +24,10 @@ class Prints:
         """Start an empty book."""
         self.book = FigureBook()
         self._held: dict[str, Entry] = {}
+        self._said: dict[Quantum, Printed] = {}
 
     def of(self, figure: Figure, *, plus: bool = False, scale: Scale | None = None) -> Entry:
-        """Return a figure's entry, printed in the way it was first.
+        """Return a figure's entry, printed in the way that it, or the same quantity, was first.
 
         Args:
             figure: Of a room below.
@@ -82,7 +35,17 @@ class Prints:
             scale: Unit to use instead of the one that suits it.
         """
         quantity = quantity_of(figure.estimate.unit)
-        return self.entered(figure, quantity(shown(figure.estimate), scale, plus=plus))
+        said = None if plus or scale is not None else self.said(figure.estimate)
+        return self.entered(figure, said or quantity(shown(figure.estimate), scale, plus=plus))
+
+    def said(self, estimate: Estimate) -> Printed | None:
+        """Return how a quantity is printed under the id that it first had; ``None`` where it has none.
+
+        Args:
+            estimate: In any unit of its quantity. Shares and counts are no such: 46 of one thing are
+                not 46 of another.
+        """
+        return self._said.get(quantum(shown(estimate))) if _is_quantity(estimate) else None
 
     def entered(self, figure: Figure, printed: Printed) -> Entry:
         """Return a figure's entry; the print counts only where it is the first."""
@@ -96,6 +59,8 @@ class Prints:
                 formula=figure.formula,
                 inputs=figure.inputs,
             )
+            if _is_quantity(figure.estimate) and printed.scale is not None and printed.number[0] != "+":
+                self._said.setdefault(quantum(shown(figure.estimate)), printed)
         return held
 
     def in_column(self, figure: Figure, column: Column, name: str) -> Entry:
@@ -113,6 +78,10 @@ class Prints:
         made = exact(value)
         figure = Figure(figure_id=figure_id, estimate=made, label=words)
         return self.entered(figure, fmt.percent(made, plus=plus))
+
+
+def _is_quantity(estimate: Estimate) -> bool:
+    return bool(estimate.value) and estimate.unit != "1"
 
 
 def cell(entry: Entry | None) -> tuple[Phrase, ...]:

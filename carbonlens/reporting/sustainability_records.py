@@ -27,6 +27,8 @@ _MOST: Final = 60
 _ASSET: Final = "asset:"
 """How ids of assets begin among the inputs of a line of cost."""
 
+_METERED: Final = ("metered_kwh", "recorded_kwh", "difference_kwh")
+
 _STATED: Final = "statement."
 """How ids of figures begin that a statement prints: others are what they rest on."""
 
@@ -163,16 +165,17 @@ def meter_blocks(desk: Desk) -> Iterator[Block]:
 
 
 def _meters(desk: Desk, held: Sequence[Reconciliation]) -> TableBlock:
-    prefix = f"statement.{desk.given.period}"
+    prefix, columns = f"statement.{desk.given.period}", desk.columns(desk.given.current)
     rows = []
     for one in held[:_MOST]:
         at = f"{one.metered.site_id}.{one.metered.name}"
         share = desk.prints.share(
             f"{prefix}.{at}.covered", f"share of the quarter that {at} covers", one.metered.covered
         )
-        cells = [
-            _amount(desk, desk.of_line(at, n)) for n in ("metered_kwh", "recorded_kwh", "difference_kwh")
-        ]
+        cells = []
+        for n, printed in zip(_METERED, columns.reconciled(one), strict=True):
+            figure = desk.of_line(at, n)
+            cells.append(cell(None if figure is None else desk.prints.entered(figure, printed)))
         used = "the site’s energy" if one.is_activity else "not used"
         names = foreign(", ".join(one.metered.meter_ids), 60)
         rows.append(
@@ -188,7 +191,7 @@ def _meters(desk: Desk, held: Sequence[Reconciliation]) -> TableBlock:
         ["Metered", "Recorded", "Difference", "Covered", text_column("Used as")],
         rows,
         phrase(*_left(desk, "meters", len(held) - len(rows), "meter"),
-               "Each is rounded by its own interval; by site the same energy is rounded so that it adds up."),
+               "Rounded so that what runs recorded and the difference add up to what meters counted."),
     )  # fmt: skip
 
 

@@ -74,12 +74,16 @@ def message(desk: Desk, sums: Sums) -> Phrase:
         for m in METHODS
     ]
     parts = [phrase(_text(e), f" {m}-based") for m, e in both]
-    used = phrase(energy.text) if energy is not None else phrase(fmt.UNKNOWN, " energy")
-    return phrase(label(name), ": ", used, "; ", parts[0], ", ", parts[1])
+    if not any(e is not None and e.known for _, e in both):
+        parts = [phrase("emissions ", fmt.UNKNOWN)]
+    used = phrase(energy.text) if energy is not None and energy.known else phrase("energy ", fmt.UNKNOWN)
+    return phrase(label(name), ": ", used, "; ", parts[0], *(phrase(", ", p) for p in parts[1:]))
 
 
 def _text(entry: Entry | None) -> Phrase:
-    return phrase("emissions ", fmt.UNKNOWN) if entry is None else phrase(entry.text)
+    if entry is not None and entry.known:
+        return phrase(entry.text)
+    return phrase("emissions ", fmt.UNKNOWN)
 
 
 def _status(desk: Desk) -> Phrase:
@@ -95,10 +99,13 @@ def _status(desk: Desk) -> Phrase:
 
 def _about(desk: Desk) -> Phrase:
     statement = desk.given.current
-    who = phrase(quoted(clip(statement.entity, 60)), ": ") if statement.entity else phrase("")
+    of = statement.heading
+    if statement.entity:
+        who = phrase(quoted(clip(statement.entity, 60)), ": ", of)
+    else:
+        who = phrase(f"{of[:1].upper()}{of[1:]}")
     return phrase(
         who,
-        statement.heading,
         ". Calendar: ",
         quoted(desk.given.calendar),
         ". Intervals hold ",
@@ -185,9 +192,11 @@ def _charted(desk: Desk, sums: Sums) -> Iterator[Block]:
 
 def _rows(desk: Desk, sums: Sums) -> Iterator[Row]:
     series = desk.given.compared.series
-    for key in (ENERGY, _ENERGY_LEAST):
-        if _is_here(desk, key):
-            yield _row(desk, sums, key, phrase(_WORDS[key]), None)
+    held = [k for k in (ENERGY, _ENERGY_LEAST) if _is_here(desk, k)]
+    for key in held:
+        # A lower bound stands beside a sum only where there is one.
+        said = f"{_WORDS[ENERGY]}, known as at least" if held == [_ENERGY_LEAST] else _WORDS[key]
+        yield _row(desk, sums, key, phrase(said), None)
     for place in desk.given.compared.places:
         yield from _of_place(desk, sums, place)
     for is_least in (False, True):

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
+import msgspec
+
 from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.accounting.cost import Cost
 from carbonlens.domain.estimate import Estimate
@@ -18,9 +20,10 @@ TOTAL: Final = "total"
 """Name of the total in a column."""
 
 _CENT: Final = 2
+NO_PLACES: Final[Mapping[str, int]] = {}
 
 
-def cost_columns(cost: Cost) -> dict[str, Column]:
+def cost_columns(cost: Cost, places: Mapping[str, int] = NO_PLACES) -> dict[str, Column]:
     """Return a cost by currency: its lines by their number and the total, rounded so that they add up.
 
     Amounts that are all exact are printed to the cent where any of them has one. Beside others they
@@ -28,19 +31,20 @@ def cost_columns(cost: Cost) -> dict[str, Column]:
 
     Args:
         cost: Of a period.
+        places: Decimals that the column of a currency has at least, where it is not printed to the cent.
     """
     made = {}
     for currency, total in cost.totals.items():
         parts = {str(n): x.amount for n, x in enumerate(cost.lines, 1) if x.currency == currency}
         every = [total, *parts.values()]
         is_sure = all(map(is_exact, every))
-        least = _cents(every) if is_sure else None
+        least = _cents(every) if is_sure else places.get(currency)
         if currency == NO_CURRENCY:
             continue
         held = column(fmt.money, TOTAL, total, parts, least=least)
         is_coarse = held.places < 0 or (held.scale is not None and held.scale.factor != 1)
         if is_coarse and not is_sure and any(map(is_exact, parts.values())):
-            held = column(fmt.money, TOTAL, total, {})
+            held = column(fmt.money, TOTAL, total, {}, least=least)
         made[currency] = held
     return made
 
@@ -88,10 +92,11 @@ def sharing(
     limits = [_grains(first, own.values()) for own in others]
     wholes = [round(Fraction(c.numbers[name]) / _grain(c)) for c in columns]
     middle = float(sum(_in_grains(first, e) for e in same.values()))
+    bare = [msgspec.structs.replace(c, said={}) for c in columns]
     for number in sorted(range(held, most + 1), key=lambda n: (abs(n - middle), n)):
         if all(low <= w - number <= high for w, (low, high) in zip(wholes, limits, strict=True)):
             made = []
-            for one, own, whole in zip(columns, others, wholes, strict=True):
+            for one, own, whole in zip(bare, others, wholes, strict=True):
                 with_same = one.with_parts(float(number * _grain(one)), same)
                 made.append(with_same.with_parts(float((whole - number) * _grain(one)), own))
             return tuple(made)

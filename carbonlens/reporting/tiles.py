@@ -10,7 +10,8 @@ from carbonlens.reporting.facts import AmountEntries, Facts
 from carbonlens.reporting.figures import Entry
 from carbonlens.reporting.message import none_saves
 from carbonlens.reporting.metrics import metric_words
-from carbonlens.reporting.names import clip, in_words
+from carbonlens.reporting.names import clip
+from carbonlens.reporting.number_words import in_words
 
 _MEASURE = "measure the energy of the baseline and of the steps"
 

@@ -16,7 +16,8 @@ from carbonlens.reporting.content import Latencies, Pareto, ParetoMark, Spot, Sp
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.figures import Entry
 from carbonlens.reporting.metrics import metric_words
-from carbonlens.reporting.names import clip, in_words, join_words
+from carbonlens.reporting.names import clip
+from carbonlens.reporting.number_words import in_words, join_words
 from carbonlens.reporting.room import of_more
 from carbonlens.reporting.step_tables import LATENCIES, every_arm, latency
 from carbonlens.signals.latency import buckets

@@ -13,7 +13,8 @@ from carbonlens.reporting import format as fmt
 from carbonlens.reporting.content import Bar, BarKind, Waterfall, label, phrase, quoted
 from carbonlens.reporting.facts import Facts
 from carbonlens.reporting.figures import exact, quotient, recentred, reduction
-from carbonlens.reporting.names import clip, in_words
+from carbonlens.reporting.names import clip
+from carbonlens.reporting.number_words import in_words
 
 MOST_BARS = 9
 """Steps drawn; a page holds no more without shrinking the rest."""

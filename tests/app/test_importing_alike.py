@@ -56,8 +56,8 @@ CASES = {
 }
 
 
-def imported(folder, texts, *, columns, block=8192):
-    """Import files into a ledger of their own, by columns or one by one."""
+def imported(folder, texts, *, columns, block=8192, at_once=20_000):
+    """Import files into a ledger of their own, by columns or one by one; a few runs are written together."""
     sources = folder / "files"
     sources.mkdir(exist_ok=True)
     for place, text in enumerate(texts):
@@ -66,6 +66,7 @@ def imported(folder, texts, *, columns, block=8192):
     with ExitStack() as stack:
         for name, value in (("WORTH_BYTES", 0 if columns else 1 << 60), ("BLOCK_BYTES", block)):
             stack.enter_context(patch.object(codecarbon_blocks, name, value))
+        stack.enter_context(patch.object(bulk, "_AT_ONCE", at_once))
         stack.enter_context(patch.object(importing_runs.time, "time_ns", lambda: 1_780_000_000_000_000_000))
         told = import_files([sources], ledger=ledger, placing=Placing(tz="Europe/Paris", tags={"team": "t"}))
     return told, ledger
@@ -126,7 +127,7 @@ def test_too_little_memory_is_said_and_leaves_nothing_behind(tmp_path):
         patch.object(bulk, "_MOST_THREADS", 1),
         pytest.raises(UnwritableError, match="not enough memory"),
     ):
-        imported(tmp_path, [many(20_000)], columns=True, block=1 << 24)
+        imported(tmp_path, [many(20_000)], columns=True, block=1 << 24, at_once=10_000_000)
     assert list((tmp_path / "columns" / "imports").iterdir()) == []
 
 

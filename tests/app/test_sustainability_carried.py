@@ -13,14 +13,16 @@ import msgspec
 import pytest
 
 from carbonlens.app import sustainability_report, sustainability_taken
+from carbonlens.app.explain_records import Records
 from carbonlens.app.ledger_care import compact, redact
 from carbonlens.app.report_enclosed import without_any_host_name, without_host_names
+from carbonlens.app.runs import find_run
 from carbonlens.app.sustainability_carried import Packed, missing_of, records_of, unpack
 from carbonlens.app.sustainability_enclosed import Basis, Taken, words_of
 from carbonlens.app.sustainability_report import report_sustainability
 from carbonlens.app.sustainability_taken import gathered_with_files
 from carbonlens.domain.identity import host_pseudonym, is_plain_host
-from carbonlens.errors import InputFileError, RecordError, UnwritableError
+from carbonlens.errors import InputFileError, RecordError, SelectionError, UnwritableError
 from carbonlens.ledger import parquet, retiring
 from carbonlens.ledger.store import Ledger
 from carbonlens.metering.host import place_of_pids, this_host
@@ -299,6 +301,49 @@ def test_tables_of_runs_hold_pseudonyms_in_the_place_of_hosts_names():
     assert {n: hidden[n] for n in row.keys() - names.keys()} == {n: row[n] for n in row.keys() - names.keys()}
     assert without_host_names(hidden) == hidden
     assert without_host_names({"host_id": None, "run_id": "a"}) == {"host_id": None, "run_id": "a"}
+
+
+@pytest.mark.parametrize(
+    ("host", "file", "said"),
+    [
+        ("gpu07.internal", "log-gpu07.internal.csv", "log-{}.csv"),
+        ("gpu07.internal", "runs/GPU07_2026.csv", "runs/{}_2026.csv"),
+        ("gpu07", "gpu07.gpu07x.csv", "{}.gpu07x.csv"),
+        ("node-1", "node-1-node-12.csv", "{}-node-12.csv"),
+        ("10.0.0.7", "2026-10-01 10.0.0.7.csv", "2026-10-01 {}.csv"),
+        ("a+b(", "x a+b(.csv", "x {}.csv"),
+        ("s", "\u017f.csv", "{}.csv"),
+        ("Straße", "STRASSE straße.csv", "STRASSE {}.csv"),
+        ("gpu07", "august.csv", "august.csv"),
+        (host_pseudonym("x"), f"{host_pseudonym('x')}.csv", f"{host_pseudonym('x')}.csv"),
+    ],
+)
+def test_the_name_of_a_source_file_tells_no_host_either(host, file, said):
+    (row,) = without_any_host_name([{"host": host, "run_id": "r", "source_file": file}])
+    assert row["source_file"] == said.format(host_pseudonym(host))
+    again = without_host_names({"host": host, "run_id": "r", "source_file": file})
+    assert again["source_file"] == row["source_file"]
+
+
+def test_a_file_of_one_host_may_be_named_after_another_one():
+    rows = [{"host": h, "run_id": "r", "source_file": "node1 and node2.csv"} for h in ("node1", "node2")]
+    for row in without_any_host_name(rows):
+        assert "node" not in row["source_file"]
+
+
+@pytest.mark.parametrize("host", ["node7", "node-7.example.org", "a--b"])
+def test_who_holds_the_ledger_finds_a_run_by_the_id_that_a_table_gives_it(tmp_path, host):
+    for name in (f"smi-ab-{host}", f"smi-ab-other{host}", "smi-ab"):
+        Ledger(tmp_path).append(msgspec.structs.replace(make_run(name), host_id=host))
+    hidden = without_host_names({"host": host, "run_id": f"smi-ab-{host}"})["run_id"]
+    assert host not in hidden
+    assert find_run(hidden, ledger=tmp_path).run_id == f"smi-ab-{host}"
+    records = Records(ledger=tmp_path)
+    assert records.find(f"run:{hidden}") == records.find(f"run:smi-ab-{host}")
+    for other in (f"smi-ac-{hidden[-32:]}", f"smi-ab-{host_pseudonym('nobody')}", hidden[-32:]):
+        with pytest.raises(SelectionError):
+            find_run(other, ledger=tmp_path)
+        assert records.find(f"run:{other}") is None
 
 
 def test_a_parent_on_another_host_is_named_as_its_own_row_is():

@@ -85,7 +85,13 @@ def start(count: int = PAIRS) -> bool:
     """Judge what ``carbonlens run`` adds to a command, pair by pair."""
     with tempfile.TemporaryDirectory() as folder:
         known = {k: v for k, v in os.environ.items() if not k.startswith("CARBONLENS")}
-        environ = known | {"XDG_STATE_HOME": folder, "CARBONLENS_LEDGER": f"{folder}/ledger"}
+        # As a user has it: compiled modules are kept, here in a folder of the benchmark.
+        known.pop("PYTHONDONTWRITEBYTECODE", None)
+        environ = known | {
+            "XDG_STATE_HOME": folder,
+            "CARBONLENS_LEDGER": f"{folder}/ledger",
+            "PYTHONPYCACHEPREFIX": f"{folder}/compiled",
+        }
         command = ["sleep", "0.05"]
         wrapped = [sys.executable, "-m", "carbonlens.cli.main", "run", "--", *command]
 

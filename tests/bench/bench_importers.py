@@ -3,8 +3,9 @@
 Run with ``python -m tests.bench.bench_importers [SAMPLES]``; prints a table and asserts nothing
 about time. Each row is a process of its own. CPU seconds are of all threads: they tell what a
 busy machine hides. The session has 170 million samples (1 GB) unless SAMPLES says otherwise.
-Imports into a ledger of their own are of 10 000, 100 000 and a million codecarbon rows, from the
-files to the batch on the disk; ``--imports ROWS...`` makes those alone, three times each.
+Imports into a ledger of their own are of 10 000, 100 000 and a million codecarbon rows: to the batch
+in memory, which holds every run that is to be kept, and on to the batch on the disk; ``--imports
+ROWS...`` makes those alone, three times each.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import time
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -150,21 +153,37 @@ def measure(name: str, path: Path) -> None:
     )
 
 
+def _moment() -> tuple[float, float, float]:
+    """Return seconds of wall and CPU time, and the peak so far in MB."""
+    return time.perf_counter(), time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def measure_import(path: Path) -> None:
-    """Import a file into a new ledger in this process, and print what it took."""
+    """Import a file into a new ledger in this process, and print what it took up to the batch, and in all."""
     from carbonlens.app.importing import import_files
     from carbonlens.app.importing_placing import Placing
+    from carbonlens.ledger.store import Ledger
 
-    before_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    began_s, cpu_s = time.perf_counter(), time.process_time()
-    got = import_files([path], ledger=path.parent / "ledger", placing=Placing(tz="UTC")).totals
-    cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - began_s
-    rss_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"{'rows into the ledger':24} {got.rows:>11,} {cpu_s:>8.2f} {wall_s:>8.2f} "
-        f"{got.rows / cpu_s:>12,.0f} {before_mb:>7.0f} {rss_mb:>7.0f}  "
-        f"{got.rows / wall_s:,.0f} a second, load {os.getloadavg()[0]:.1f}"
-    )
+    moments = [_moment()]
+    before_mb = moments[0][2]
+
+    write = Ledger.add_batch
+
+    def noted(*args: Any, **named: Any) -> Path:
+        moments.append(_moment())
+        return write(*args, **named)
+
+    with patch.object(Ledger, "add_batch", noted):
+        got = import_files([path], ledger=path.parent / "ledger", placing=Placing(tz="UTC")).totals
+    moments.append(_moment())
+    names = ("to the batch in memory", "rows into the ledger")
+    for name, (wall_s, cpu_s, peak_mb) in zip(names, moments[1:], strict=True):
+        cpu_s, wall_s = cpu_s - moments[0][1], wall_s - moments[0][0]  # noqa: PLW2901  # since the begin
+        print(
+            f"{name:24} {got.rows:>11,} {cpu_s:>8.2f} {wall_s:>8.2f} "
+            f"{got.rows / cpu_s:>12,.0f} {before_mb:>7.0f} {peak_mb:>7.0f}  "
+            f"{got.rows / wall_s:,.0f} a second, load {os.getloadavg()[0]:.1f}"
+        )
 
 
 def imports(counts: Sequence[int]) -> None:

@@ -219,3 +219,17 @@ def test_of_a_long_path_the_file_and_the_reason_are_shown(shell, tmp_path):
     few = shell("import", deep / "runs.csv", deep / "empty_1.csv", code=3).stdout
     assert "runs.csv" in few
     assert "empty_1.csv" in few
+
+
+def test_a_trace_that_is_counted_in_part_is_an_error_when_strict(shell, tmp_path):
+    """A log that was rotated begins with lines of the one before: said, and --strict fails on it."""
+    for name, seconds in (("one.csv", range(30)), ("two.csv", range(20, 50))):
+        rows = (
+            f"2026/03/01 10:00:{s:02}.000, GPU-11111111-2222-3333-4444-555555555555, 100.00 W"
+            for s in seconds
+        )
+        (tmp_path / name).write_text("\n".join(["timestamp, uuid, power.draw [W]", *rows]) + "\n")
+    printed = shell.json("import", "one.csv", "two.csv", "--tz", "UTC")
+    assert [f["code"] for file in printed["files"] for f in file["findings"]] == ["CL297"]
+    assert printed["totals"]["energy_kwh"] == pytest.approx(4900 / 3.6e6)
+    shell("import", "one.csv", "two.csv", "--tz", "UTC", "--strict", "--ledger", "other", code=3)

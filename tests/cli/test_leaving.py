@@ -1,5 +1,6 @@
 """The end of the command line: the exit code stands, whatever threads were given up on."""
 
+import os
 import subprocess
 import sys
 
@@ -43,3 +44,42 @@ def test_one_that_came_to_its_end_after_all_changes_nothing():
     done = ended(0, 3)
     assert (done.returncode, done.stdout) == (3, "out\nexit handler\n")
     assert done.stderr == "the interpreter ended"
+
+
+TOLD = """
+import atexit, sys
+class Told:
+    def __del__(self, write=sys.stderr.write):
+        write("the interpreter ended\\n")
+sys.told = Told()
+atexit.register(lambda: sys.stderr.write("exit handler\\n"))
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "usual"),
+    [
+        (["run", "--", "sh", "-c", "exit 7"], "", False),
+        (["run", "--", "sh", "-c", "exit 7"], "sys.setprofile(lambda *_: None)", True),
+        (["--help"], "", False),
+        (["runs", "--ledger", "none"], "", True),
+    ],
+)
+def test_the_program_ends_at_once_where_nothing_else_has_a_part_in_it(tmp_path, words, more, usual):
+    (tmp_path / "sitecustomize.py").write_text(TOLD.format(more=more))
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(tmp_path),
+        "CARBONLENS_LEDGER": str(tmp_path / "ledger"),
+    }
+    command = [sys.executable, "-m", "carbonlens.cli.main", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environ, check=False)
+    assert done.stderr.count("exit handler") == 1
+    assert ("the interpreter ended" in done.stderr) is usual
+    if words[0] == "run":
+        assert done.returncode == 7
+        assert "saved run" in done.stderr
+    if words[0] == "--help":
+        assert "Commands:" in done.stdout

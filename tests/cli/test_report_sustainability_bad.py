@@ -147,6 +147,7 @@ def test_currencies_without_a_rate_stay_apart(page):
         (("--templates", "own"), 2, "own: is no folder of templates"),
         (("--format", "docx"), 2, "no such format: 'docx'"),
         (("--factors", "none.csv"), 3, "none.csv: there is no such file"),
+        (("--without-records", "--with-host-names"), 2, "no effect with --without-records"),
     ],
 )
 def test_a_refusal_says_why_and_leaves_no_folder_behind(more, code, words, shell):

@@ -3,11 +3,13 @@
 import inspect
 import subprocess
 import sys
+import threading
 
 import pytest
 
-from carbonlens.cli import run
+from carbonlens.cli import run, run_plain
 from carbonlens.cli.run_plain import FLAGS, VALUES, measured, parsed
+from carbonlens.metering.sensors import nvml_library
 
 
 @pytest.mark.parametrize(
@@ -110,3 +112,27 @@ def test_a_name_that_is_empty_is_no_name_and_is_said(shell, name):
     (run,) = shell.json("runs")["runs"]
     assert run[name] is None
     assert [f["subject"] for f in run["findings"] if f["code"] == "CL110"] == [name]
+
+
+@pytest.mark.parametrize(
+    ("is_there", "visible", "starts"), [(True, None, 1), (True, "0", 1), (True, "", 0), (False, None, 0)]
+)
+def test_a_driver_starts_beside_what_is_loaded(tmp_path, monkeypatch, is_there, visible, starts):
+    class Library:
+        def start(self):
+            started.append(threading.current_thread())
+
+    started, node = [], tmp_path / "nvidiactl"
+    if is_there:
+        node.touch()
+    monkeypatch.setattr(run_plain, "_DRIVERS", (str(node),))
+    monkeypatch.setattr(nvml_library, "process_nvml", Library)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    run_plain.load()
+    for thread in threading.enumerate():
+        if thread.name == "carbonlens-nvml":
+            thread.join(20)
+    assert len(started) == starts
+    assert threading.main_thread() not in started

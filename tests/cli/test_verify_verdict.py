@@ -4,7 +4,7 @@ import pytest
 
 from carbonlens.app.verified import Left, Verified
 from carbonlens.app.verify_data import Mismatch
-from carbonlens.cli.verify import _verdict
+from carbonlens.cli.verify_words import verdict
 
 
 def verified(ids, left=()):
@@ -29,9 +29,9 @@ def verified(ids, left=()):
     ],
 )
 def test_a_figure_that_differs_in_several_ways_counts_once(ids, said):
-    assert said in _verdict(verified(ids))
+    assert said in verdict(verified(ids))
 
 
 def test_so_it_does_where_a_report_is_held_against_itself():
     left = (Left(reason="r", figure_ids=("c.z",)),)
-    assert "NOT verified: 2 of 21 figures" in _verdict(verified(["a.x", "a.x", "b.y"], left))
+    assert "NOT verified: 2 of 21 figures" in verdict(verified(["a.x", "a.x", "b.y"], left))

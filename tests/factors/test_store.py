@@ -3,6 +3,7 @@
 import pytest
 
 from carbonlens.errors import ConfigError, InputFileError, UsageError
+from carbonlens.factors import checks
 from carbonlens.factors.place import locate_factors
 from carbonlens.factors.store import FactorSet, bundled, open_factors, read_own, with_own
 from carbonlens.factors.table_file import write_csv
@@ -144,3 +145,21 @@ def test_the_place_is_the_option_then_the_variable_then_pyproject(tmp_path):
     assert locate_factors(start=tmp_path.parent, environ={}) is None
     with pytest.raises(UsageError, match="path is empty"):
         locate_factors("", start=below, environ={})
+
+
+def test_rows_of_hours_are_found_by_month_in_the_order_of_the_set():
+    periods = ("2024-02-01T00", "2024-01-01T01", "2024-02-01T01", "2024-01", "2024-01-01T00", "2023-01-01T00")
+    held = FactorSet(rows=tuple(row(period=p) for p in periods))
+    found = [r.period for r in held.of_hours("grid", "FR", ("2024-01", "2024-02"))]
+    assert found == [p for p in periods if len(p) == 13 and p.startswith("2024")]
+    assert held.of_hours("grid", "DE", ("2024-01",)) == ()
+    assert [r.period for r in held.of_period("grid", "FR", "2024-01")] == ["2024-01"]
+
+
+def test_only_rows_of_a_period_are_compared_with_the_users_of_it(monkeypatch):
+    asked = []
+    real = checks.counts_the_same
+    monkeypatch.setattr(checks, "counts_the_same", lambda own, peer: asked.append(own) or real(own, peer))
+    hours = [row(period=f"2024-01-01T{n:02}") for n in range(24)]
+    assert all(not o.replaces for o in with_own(OURS, [table(*hours)]).overrides)
+    assert asked == []

@@ -1,7 +1,9 @@
 """Large files of codecarbon's by columns: what comes out is what the row path alone gives."""
 
 from datetime import UTC, datetime
+from itertools import pairwise
 from unittest.mock import patch
+from zoneinfo import _zoneinfo, available_timezones
 
 import numpy as np
 import pytest
@@ -15,10 +17,11 @@ from carbonlens.importers.codecarbon_columns import Lines
 from carbonlens.importers.contract import Group, Options
 from carbonlens.importers.exact_micros import micros_of
 from carbonlens.importers.harvest import harvest
-from carbonlens.importers.plain_times import seconds_of_texts
+from carbonlens.importers.plain_times import PLAIN_LENGTH, seconds_of_letters
 from carbonlens.importers.records import exact_j
 from carbonlens.importers.sources import Source
 from carbonlens.importers.tables import exact
+from carbonlens.importers.times import FIRST_YEAR
 from tests.importers.test_codecarbon import ERAS, ROW_1, S38
 
 USUAL = dict(zip(S38.split(","), ROW_1.split(","), strict=True))
@@ -209,7 +212,9 @@ def test_a_half_of_two_micros_is_not_sure():
     st.lists(st.one_of(st.datetimes().map(lambda d: d.isoformat()[:19]), st.text(max_size=22)), min_size=1)
 )
 def test_plain_times_are_those_of_the_calendar(texts):
-    seconds, good = seconds_of_texts(np.array(texts, dtype=object))
+    told = [text.encode() for text in texts]
+    letters = np.array([list(text.ljust(PLAIN_LENGTH)[:PLAIN_LENGTH]) for text in told], dtype=np.uint8).T
+    seconds, good = seconds_of_letters(letters, np.array([len(text) == PLAIN_LENGTH for text in told]))
     for text, second, is_good in zip(texts, seconds.tolist(), good.tolist(), strict=True):
         if is_good:
             assert second == datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
@@ -224,10 +229,43 @@ def is_of_this_age(text):
         return False
 
 
+def test_no_zone_changes_its_clocks_twice_within_a_day():
+    """Rows of a day are read by the offset with which it begins, if it ends by the same."""
+    for name in sorted(available_timezones()):
+        zone = _zoneinfo.ZoneInfo(name)
+        told = [
+            (at, info.utcoff)
+            for at, info in zip(zone._trans_utc, zone._ttinfos, strict=True)
+            if at > datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp()
+        ]
+        changes = [at for (_, before), (at, after) in pairwise(told) if before != after]
+        assert all(later - at > 2 * 86_400 for at, later in pairwise(changes)), name
+
+
+@pytest.mark.parametrize("zone", ["Europe/Paris", "Australia/Lord_Howe", "America/New_York"])
+def test_rows_of_days_on_which_clocks_change_are_read_as_ever(tmp_path, zone):
+    path = tmp_path / "emissions.csv"
+    days = ("2026-03-08", "2026-03-29", "2026-04-05", "2026-10-04", "2026-10-25", "2026-11-01")
+    stamp = lambda i: f"{days[i // 96]}T{i // 4 % 24:02}:{i % 4 * 15:02}:00"  # noqa: E731  # a column of `many`
+    path.write_text(many(96 * len(days), timestamp=stamp))
+    got = assert_same(path, Options(tz=zone))
+    assert 500 < sum(map(len, got.alike)) < 576
+
+
 def test_lines_with_quotes_control_characters_or_another_width_are_odd():
     lines = Lines(b'a,b\n"a",b\na\nx\x01,b\na,b,c\n\nc,d\n', 2)
     assert lines.is_regular.tolist() == [True, False, False, False, False, False, True]
     assert lines.regular() == b"a,b\nc,d\n"
+
+
+def test_cells_are_found_among_lines_that_are_odd():
+    lines = Lines(b'ab,c,de\n"a",b,c\n\nf,,ghi\n,jk,\nl\n', 3)
+    for column, cells in enumerate(([b"ab", b"f", b""], [b"c", b"", b"jk"], [b"de", b"ghi", b""])):
+        for length in (1, 2, 3):
+            letters, is_long = lines.letters(column, length)
+            assert is_long.tolist() == [len(cell) == length for cell in cells]
+            found = [letters[:, i].tobytes() for i in np.flatnonzero(is_long)]
+            assert found == [cell for cell in cells if len(cell) == length]
 
 
 def test_another_header_in_a_large_file_is_refused_as_in_a_small_one(tmp_path):

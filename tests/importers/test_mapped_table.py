@@ -177,3 +177,13 @@ def test_a_start_goes_by_its_own_offset_else_by_the_zone():
     assert placing_of(Said(start="2026-01-01T01:00:00+01:00")).start_us == 1_767_225_600_000_000
     assert placing_of(Said(start="2026-01-01T01:00:00", tz="Europe/Paris")).start_us == 1_767_225_600_000_000
     assert placing_of(Said(start="2026-01-01")).start_us == 1_767_225_600_000_000
+
+
+def test_what_is_wrong_with_the_letters_of_a_table_is_said_once(tmp_path):
+    """The table is read twice: to see how it marks decimals, and for its rows."""
+    file = tmp_path / "any.csv"
+    file.write_bytes("Name;Energy (Wh);Ort\na;10,5;Münch\nb;11,5;Köln\n".encode("latin-1"))
+    rule = TableRule(columns={"run_id": "Name", "energy_wh": "Energy (Wh)"})
+    got = read_any(IMPORTER, file, Options(table=rule))
+    assert codes(got).count("CL240") == 1
+    assert len(got.runs) == 2

@@ -1,9 +1,11 @@
 """What the first rows of nvidia-smi's CSV tell: columns, GPUs, and which power counts."""
 
+from unittest.mock import patch
+
 import pytest
 
 from carbonlens.errors import InputFileError
-from carbonlens.importers import nvidia_smi_bare
+from carbonlens.importers import nvidia_smi, nvidia_smi_bare, nvidia_smi_blocks
 from carbonlens.importers.claiming import claims, importers
 from carbonlens.importers.contract import Options
 from carbonlens.importers.nvidia_smi import IMPORTER
@@ -43,6 +45,11 @@ ROWS = "".join(f"{stamp(1000 * s)}, 0, 300.00, 60\n" for s in range(6))
         "timestamp, index, power.limit [W], temperature.gpu",
         "timestamp, index, power.draw.instant [W], temperature.gpu",
         "index, timestamp, power.draw [W], temperature.gpu",
+        "timestamp, index, clocks.max.sm, retired_pages.sbe",
+        "clocks.max.sm, retired_pages.sbe, timestamp, encoder.stats",
+        # A begin of the first one, but rows stand below it.
+        "timestamp, index, power",
+        "timestamp",
     ],
 )
 def test_a_header_that_is_another_is_refused_with_its_line(tmp_path, head):
@@ -54,6 +61,38 @@ def test_a_header_that_was_cut_off_at_the_end_is_no_other(tmp_path):
     for end in range(1, len(HEAD)):
         got = read_text(IMPORTER, tmp_path, HEAD + ROWS + HEAD[:end], UTC)
         assert float(got.energy_j) == pytest.approx(1500)
+
+
+def test_a_header_that_was_cut_off_and_written_anew_is_no_other(tmp_path):
+    said = "Failed to initialize NVML: Unknown Error\n"
+    for end in range(1, len(HEAD)):
+        got = read_text(IMPORTER, tmp_path, f"{HEAD}{ROWS}{HEAD[:end]}\n{said}{HEAD}{ROWS[-44:]}", UTC)
+        assert float(got.energy_j) == pytest.approx(1500)
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_a_shorter_name_of_a_column_is_another_one(tmp_path, is_large):
+    """``power.draw`` is no ``power.draw.instant`` that was cut off."""
+    count = 300 if is_large else 6
+    rows = "".join(f"{stamp(1000 * s)}, 0, 300.00 W\n" for s in range(count))
+    head = "timestamp, index, power.draw{}\n"
+    for unit in ("", " [W]"):
+        text = head.format(f".instant{unit}") + rows + head.format(unit) + rows
+        with (
+            patch.object(nvidia_smi, "_LOOK_AHEAD", 4),
+            patch.object(nvidia_smi_blocks, "BLOCK_BYTES", 300),
+            pytest.raises(InputFileError, match=f"another header on line {count + 2}"),
+        ):
+            read_text(IMPORTER, tmp_path, text, UTC)
+
+
+@pytest.mark.parametrize("word", ["ERR!", "err", "[Unknown Error]", "N/A", ""])
+def test_a_column_that_fails_in_any_words_does_not_count(tmp_path, word):
+    text = "timestamp, index, power.draw.instant [W], power.draw [W]\n"
+    text += "".join(f"{stamp(1000 * s)}, 0, {word}, 100.00 W\n" for s in range(51))
+    got = read_text(IMPORTER, tmp_path, text, UTC)
+    assert float(got.energy_j) == pytest.approx(5000)
+    assert got.runs[0].energy[0].method == "nvidia-smi power.draw"
 
 
 def test_a_header_below_rows_without_one_is_the_same_or_refused(tmp_path):

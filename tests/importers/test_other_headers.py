@@ -25,6 +25,23 @@ def test_another_header_is_refused_and_the_same_one_cut_off_is_not(tmp_path, kin
             read(f"{text}{other}\n7,8,9\n")
     for end in range(len("a_w,b_v,c3") + 1):
         assert read(text + "a_w,b_v,c3"[:end])
+        # A tool that was started anew writes it once more.
+        again = read(f"{text}{'a_w,b_v,c3'[:end]}\na_w,b_v,c3\n7,8,9\n")
+        assert "8" in str(again)
+
+
+@pytest.mark.parametrize("kind", ["rows", "numbers"])
+@pytest.mark.parametrize("other", ["a_w,b_v,c", "a_w,b_v", "a_w", "a_w,d,e", '"a_w","d","e"'])
+@pytest.mark.parametrize("size", [5, 1 << 22])
+def test_the_begin_of_a_header_is_another_one_where_rows_stand_below_it(tmp_path, kind, other, size):
+    """``energy`` is no ``energy_kwh`` that was cut off."""
+    file = Source(tmp_path / "a.csv")
+    file.path.write_text(f"a_w,b_v,c3\n1,2,3\n{other}\n7,8,9\n")
+    table = Table(file) if kind == "rows" else NumberTable(file, ("a_w", "b_v"))
+    blocks = file.blocks
+    file.blocks = lambda: blocks(size)
+    with pytest.raises(InputFileError, match="another header on line 3"):
+        list(table.rows() if kind == "rows" else table.blocks())
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,15 @@
 
 import json
 from typing import ClassVar
+from unittest.mock import patch
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from carbonlens.errors import InputFileError
 from carbonlens.importers.prometheus_range import IMPORTER
+from carbonlens.importers.prometheus_series import Collector
 from tests.conformance.importers import ImporterContract
 from tests.importers.reading import codes, read_text
 
@@ -107,3 +111,81 @@ def test_an_answer_that_failed_or_was_cut_off_is_refused(tmp_path):
         read_text(IMPORTER, tmp_path, text)
     with pytest.raises(InputFileError, match="no whole answer"):
         read_text(IMPORTER, tmp_path, answer(series(steady()))[:-20])
+
+
+VALUES = st.sampled_from(
+    [
+        *(
+            "100",
+            "57.25",
+            "0",
+            "1e2",
+            "NaN",
+            "+Inf",
+            "-Inf",
+            "9223372036854775794",
+            "140737488355330",
+            "9.2e14",
+        ),
+        *("-1", "x", "", "1_0", " 5 ", 100, 12.5, "0.1", "1000000.5"),
+    ]
+)
+TIMES = st.lists(st.sampled_from([T0, T0 + 1, T0 + 2.5, T0 + 15, 0, -5, 1e12, T0 + 30]), max_size=6)
+NAMES = st.sampled_from(
+    [POWER, ENERGY, "kepler_node_platform_joules_total", "kepler_container_joules_total", "up"]
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    told=st.lists(
+        st.tuples(
+            NAMES,
+            st.sampled_from("ab"),
+            TIMES.flatmap(lambda t: st.tuples(*(st.tuples(st.just(s), VALUES) for s in t))),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_series_at_once_come_to_what_their_samples_do(tmp_path, told):
+    """Whatever a series holds: read at once, or sample by sample, it is the same."""
+    text = answer(
+        *(
+            series([list(p) for p in pairs], name, Hostname=host, pod=str(n))
+            for n, (name, host, pairs) in enumerate(told)
+        )
+    )
+
+    def read():
+        try:
+            got = read_text(IMPORTER, tmp_path, text)
+        except InputFileError as error:
+            return str(error)
+        return got.runs, got.findings, got.rows, got.rows_rejected
+
+    at_once = read()
+    with patch.object(Collector, "take_all", lambda *_: False):
+        assert read() == at_once
+
+
+def test_a_plain_series_is_taken_at_once(tmp_path):
+    text = answer(series(steady(100, 50)), series(steady(100, 50, T0 + 900), pod="late"))
+    with patch.object(Collector, "take", side_effect=AssertionError):
+        got = read_text(IMPORTER, tmp_path, text)
+    assert got.rows == 100
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+@pytest.mark.parametrize("count", [2, 3, 40])
+def test_as_prometheus_writes_it_and_as_python_does_it_is_plain(tmp_path, separators, count):
+    whole = json.loads(answer(series(steady(100, count, T0, 1))))
+    with patch.object(Collector, "take", side_effect=AssertionError):
+        got = read_text(IMPORTER, tmp_path, json.dumps(whole, separators=separators))
+    assert float(got.energy_j) == pytest.approx(100 * (count - 1))
+
+
+def test_pairs_of_another_kind_are_refused_with_their_reason(tmp_path):
+    for values in ([[T0]], [[T0, "1", "2"]], {"a": 1}, None, [[T0, True]]):
+        with pytest.raises(InputFileError, match="no whole answer of Prometheus"):
+            read_text(IMPORTER, tmp_path, answer(series(values)))

@@ -147,3 +147,92 @@ def test_what_a_log_tells_for_the_first_time_is_no_repetition(parts, size, chann
     got, once = read(places, channel=channel, size=size), read(np.unique(places), channel=channel)
     assert got.samples >= once.samples
     assert got.energy_j >= once.energy_j * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("size", [173, 50_000])
+@pytest.mark.parametrize("channel", [POWER, COUNTER, DELTA], ids=["power", "counter", "delta"])
+@pytest.mark.parametrize(
+    "lacking",
+    [
+        [(800, 890)],
+        [(3, 4)],
+        [(100, 130), (500, 540), (1990, 1999)],
+        [(n, n + 1) for n in range(20, 1900, 20)],
+    ],
+)
+def test_what_a_copy_tells_beside_what_it_repeats_counts(lacking, size, channel):
+    """The first was cut from a damaged file, say, and the whole one appended to it."""
+    values = np.cumsum(WATTS) * 0.1 if channel is COUNTER else WATTS
+    whole = span(0, 2000)
+    first = np.setdiff1d(whole, np.concatenate([span(*gap) for gap in lacking]))
+    got = read([*first, *whole], channel=channel, size=size, values=values)
+    once = read(whole, channel=channel, values=values)
+    assert (got.samples, got.energy_j) == (once.samples, pytest.approx(once.energy_j, rel=1e-9))
+    assert codes(got) == ["CL201"]
+    assert f"{len(first)} samples repeat earlier ones" in got.findings[0].message
+    if channel is not DELTA:
+        assert (got.covered_s, got.uncovered_s) == (
+            pytest.approx(once.covered_s),
+            pytest.approx(0.0, abs=1e-9),
+        )
+
+
+@pytest.mark.parametrize("channel", [POWER, DELTA], ids=["power", "delta"])
+def test_another_value_at_a_time_that_was_told_is_no_repetition_and_not_added(channel):
+    series = tracing.Series(channel, None, "f", Options())
+    other = np.where(np.arange(1000) % 11, WATTS[:1000], 1.0)
+    for values in (WATTS[:1000], other):
+        series.take(Chunk(channel=channel, t_us=TIMES[:1000], values=values))
+    series.close()
+    assert series.energy_j == pytest.approx(read(span(0, 1000), channel=channel).energy_j)
+    assert codes(series) == ["CL201", "CL299"]
+    assert "909 samples repeat" in series.findings[0].message
+    assert "91 samples stand" in series.findings[1].message
+
+
+@pytest.mark.parametrize("channel", [POWER, DELTA], ids=["power", "delta"])
+def test_one_power_all_the_time_at_earlier_times_is_not_said_to_be_known(channel):
+    """A board without a battery for its clock begins each time at the same moment."""
+    steady = np.full(len(WATTS), 9.0)
+    boots = [*span(0, 3000), *span(0, 1200), *span(0, 2000)]
+    got, once = (
+        read(boots, channel=channel, values=steady),
+        read(span(0, 3000), channel=channel, values=steady),
+    )
+    assert got.energy_j == pytest.approx(once.energy_j)
+    assert codes(got) == ["CL299"]
+    assert "3200 samples stand" in got.findings[0].message
+    assert (got.reading("f").state, once.reading("f").state) == ("unbounded", "known")
+
+
+@pytest.mark.parametrize(("parts", "is_even"), [([(0, 2000)] * 2, True), ([(0, 3000), (100, 1900)], False)])
+def test_one_power_all_the_time_repeats_where_its_times_or_its_ends_tell(monkeypatch, parts, is_even):
+    if not is_even:
+        monkeypatch.setitem(globals(), "TIMES", TIMES + np.round(RNG.uniform(0, 9000, len(TIMES))))
+    got = read(np.concatenate([span(*p) for p in parts]), values=np.full(len(WATTS), 9.0))
+    assert codes(got) == ["CL201"]
+    assert got.reading("f").state == "known"
+
+
+@pytest.mark.parametrize("channel", [POWER, DELTA], ids=["power", "delta"])
+def test_a_part_is_compared_with_those_alone_that_it_may_repeat(monkeypatch, channel):
+    """A clock that goes back all the time makes as many parts as a log is long."""
+    met, match = [], repeats._match
+    monkeypatch.setattr(repeats, "_match", lambda *a, **k: met.append(1) or match(*a, **k))
+    n = np.arange(20_000)
+    series = tracing.Series(channel, None, "f", Options())
+    monkeypatch.setattr(tracing, "BLOCK", 1 << 20)
+    series.take(Chunk(channel=channel, t_us=TIMES[n - 10 * (n // 60)], values=WATTS))
+    series.close()
+    assert codes(series).count("CL243") == 20_000 // 60
+    assert len(met) < 20_000 // 60
+
+
+def test_the_memory_of_a_clock_that_restarts_at_one_time_is_bounded(monkeypatch):
+    monkeypatch.setattr(repeats, "_MOST_BUCKETS", 64)
+    memory = repeats._Memory()
+    for _ in range(200):
+        memory.add(TIMES[:320], RNG.uniform(50, 400, 320), goes_on=False)
+    assert sum(map(len, memory._sums.values())) <= 2 * 64 + 320 // 32 + 1
+    memory.add(TIMES[:320], WATTS[:320], goes_on=False)
+    assert memory.known(TIMES[:320], WATTS[:320]).all()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from carbonlens.errors import ConfigError, UsageError
+from carbonlens.ledger import location
 from carbonlens.ledger.location import local_state_dir, locate, state_dir
 
 
@@ -125,3 +126,37 @@ def test_an_empty_ledger_of_a_project_is_refused(tmp_path, text):
     (tmp_path / "pyproject.toml").write_text(f'[tool.carbonlens]\nledger = "{text}"\n')
     with pytest.raises(ConfigError, match="is empty"):
         locate(start=tmp_path, environ={})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[tool.carbonlens]\nledger = "x"\n',
+        '  [ tool . "carbonlens" ]\nledger = "x"\n',
+        '["tool".\'carbonlens\']\nledger = "x"\n',
+        '[tool]\ncarbonlens = {ledger = "x"}\n',
+        '[tool]\ncarbonlens.ledger = "x"\n',
+        'tool.carbonlens.ledger = "x"\n',
+        'tool = {carbonlens = {ledger = "x"}}\n',
+        '"tool".carbonlens.ledger = "x"\n',
+        '[tool.other]\na = 1\n[tool.carbonlens]\nledger = "x"\n',
+    ],
+)
+def test_a_project_may_write_its_section_in_any_way_toml_knows(tmp_path, text):
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert locate(None, start=tmp_path, environ={}) == tmp_path / "x"
+
+
+def test_a_project_that_only_depends_on_carbonlens_is_not_parsed(tmp_path, monkeypatch):
+    parsed = []
+    monkeypatch.setattr(location, "tables_of", lambda text: parsed.append(text) or {})
+    text = (
+        '[project]\nname = "mine"\ndependencies = ["carbonlens>=1"]\n'
+        "[project.scripts]\ncarbonlens = 'carbonlens.cli.main:main'\n[tool.ruff]\nline-length = 100\n"
+    )
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert locate(None, start=tmp_path, environ={}) == tmp_path / ".carbonlens"
+    assert parsed == []
+    (tmp_path / "pyproject.toml").write_text(text + "[tool.carbonlens.sources]\n")
+    locate(None, start=tmp_path, environ={})
+    assert len(parsed) == 1

@@ -13,7 +13,7 @@ from carbonlens.domain.phase import Phase
 from carbonlens.domain.run import HourEnergy, Run
 from carbonlens.domain.trace import PhaseSpan, PowerTrace, Trace
 from carbonlens.errors import SelectionError, UsageError
-from carbonlens.ledger import redaction
+from carbonlens.ledger import phase_words, redaction
 from carbonlens.ledger.records import Stored
 from carbonlens.ledger.store import Ledger
 from carbonlens.ledger.verify import verify
@@ -69,6 +69,15 @@ def after(run, field, **stone):
     made = redaction.entomb(stored, [field], by="b", when_us=0, why="w")
     (left,) = redaction.applied([stored], {stored.sha256: msgspec.structs.replace(made, **stone)})
     return left
+
+
+@pytest.mark.parametrize("name", [WORD, "the customer's", 'a "b" customer\'s', "in\\out", "two\nlines"])
+@pytest.mark.parametrize("quote", [repr, "'{}'".format], ids=["repr", "plain"])
+def test_a_name_is_taken_out_however_it_is_quoted(name, quote):
+    said = {"code": "CL150", "message": f"slow in {quote(name)} at 1 s", "mend": f"see {quote(name)}"}
+    plain = {"phases": [{"name": name}], "findings": [said]}
+    (found,) = phase_words.without(plain, "phases", "[gone]")["findings"]
+    assert (found["message"], found["mend"]) == ("slow in [gone] at 1 s", "see [gone]")
 
 
 @pytest.mark.parametrize("form", ["json", "month"])

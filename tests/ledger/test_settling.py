@@ -16,7 +16,7 @@ from carbonlens.ledger import queries, settling
 from carbonlens.ledger.accounts import account
 from carbonlens.ledger.amounts import ENERGY
 from carbonlens.ledger.opening import one_opening, open_ledger
-from carbonlens.ledger.settling import ask, settle
+from carbonlens.ledger.settling import ask, derive, settle
 from carbonlens.ledger.store import Ledger
 from tests.ledger.test_queries import runs
 
@@ -162,3 +162,37 @@ def test_an_account_leaves_no_rows_behind(folder):
     with Ledger(folder).query() as view:
         account(view, ["team"])
         assert list(Path(view.scratch.file("x").parent).iterdir()) == []
+
+
+def test_rows_made_of_settled_ones_answer_as_those_of_the_view_do(folder):
+    """A label in the place of another: a question of it is the SQL of the first, in every period."""
+    import narwhals as nw
+
+    made, known = [], nw.col("energy_j") >= 0
+
+    def of(name):
+        return lambda parts: parts.with_columns(team=nw.col(name))
+
+    def build(parts):
+        made.append(parts)
+        return by_team(parts)
+
+    for month in MONTHS:
+        with Ledger(folder).query(month) as view:
+            settled = settle(view, view.parts)
+            for name in ("team", "unit"):
+                expected = view.rows(by_team(of(name)(view.parts)))
+                assert expected
+                assert ask(derive(settled, name, of(name)), "by team", build) == expected
+            twice = derive(derive(settled, "unit", of("unit")), "known", lambda parts: parts.filter(known))
+            assert ask(twice, "by team", build) == view.rows(by_team(of("unit")(view.parts.filter(known))))
+    assert len(made) == 1
+
+
+def test_a_table_without_rows_has_its_columns(folder):
+    columns = {"name": "VARCHAR", "value": "DECIMAL(38,6)"}
+    with Ledger(folder).query() as view:
+        for rows in ([], [{"name": "a", "value": "1.5"}], []):
+            frame = view.table(columns, iter(rows))
+            assert [str(kind) for kind in frame.to_native().types] == ["VARCHAR", "DECIMAL(38,6)"]
+            assert len(view.rows(frame)) == len(rows)

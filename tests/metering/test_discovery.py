@@ -104,6 +104,16 @@ def test_all_that_reads_a_gpu_is_read_beside_each_other(place, drivers):
     assert seen.unmeasured == ()
 
 
+def test_power_that_a_counter_stands_beside_is_told_to_need_no_haste(place, drivers):
+    def slow(*gpus):
+        seen = watch(place=with_gpus(place, *gpus), drivers=drivers)
+        return {s.info.name: s.info.slow for s in seen.sensors if s.info.unit == "W"}
+
+    assert slow(FakeGpu(A), FakeGpu(B))["nvml_power"]
+    # Of one that has no counter the energy would be lost between two looks.
+    assert not slow(FakeGpu(A), FakeGpu(B, lacks={COUNTER}))["nvml_power"]
+
+
 def test_a_gpu_that_nothing_reads_is_named_and_the_hidden_one_is_not(place, drivers):
     lacks = {COUNTER, "nvmlDeviceGetPowerUsage", "nvmlDeviceGetFieldValues"}
     gpus = FakeGpu(A), FakeGpu(B, lacks=lacks), FakeGpu("GPU-cccccccc-3333")

@@ -6,7 +6,7 @@ import time
 import msgspec
 import pytest
 
-from carbonlens.metering.looking import Looking, is_easy
+from carbonlens.metering.looking import STEADY_S, Looking, beside_counters, easy_from_s, is_easy
 from carbonlens.metering.pace import SLOW_S
 from carbonlens.metering.records import new_run
 from carbonlens.metering.sensors.discovery import Watch
@@ -113,3 +113,42 @@ def test_a_run_whose_memory_is_read_once_a_second_is_covered(tmp_path):
     assert run.coverage == pytest.approx(1.0)
     assert run.energy[0].state == "known"
     assert one.is_easy
+
+
+def beside(counter, power):
+    """Return the two with power described as it is beside a counter of the same devices."""
+    info = msgspec.structs.replace(power.info, channels=counter.info.channels, slow=True)
+    return Looking([counter, power], [counter.info, info])
+
+
+def test_power_beside_a_counter_is_read_at_every_look_of_a_young_run_and_once_a_second_of_an_old_one():
+    one = beside(CounterSensor(), PowerSensor())
+    one.edge(first=True)
+    young = reads_at(one, [2 + k / 10 for k in range(21)])
+    assert all(power for _, power in young)
+    assert not one.is_easy_at(STEADY_S - 0.1)
+    assert one.is_easy_at(STEADY_S)
+    old = reads_at(one, [100 + k / 10 for k in range(21)])
+    assert sum(told is not None and told[1] for told in old) <= 3
+    assert sum(told is not None and told[1] for told in old) >= 2
+
+
+def test_power_whose_devices_no_counter_counts_is_read_at_every_look():
+    counter, power = CounterSensor(), PowerSensor()
+    other = msgspec.structs.replace(
+        power.info, channels=(msgspec.structs.replace(power.info.channels[0], device="another"),)
+    )
+    assert beside_counters(
+        msgspec.structs.replace(power.info, channels=counter.info.channels), [counter.info]
+    )
+    assert not beside_counters(other, [counter.info])
+    assert easy_from_s(other, [counter.info, other]) == math.inf
+    assert easy_from_s(counter.info, [counter.info, other]) == 0.0
+
+
+def test_a_trace_has_power_beside_a_counter_at_every_look():
+    counter, power = CounterSensor(), PowerSensor()
+    info = msgspec.structs.replace(power.info, channels=counter.info.channels, slow=True)
+    one = Looking([counter, power], [counter.info, info], all_at_once=True)
+    assert not one.is_easy_at(1e6)
+    assert reads_at(one, [100.0, 100.1, 100.2]) == [(True, True)] * 3

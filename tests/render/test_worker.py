@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from carbonlens.errors import RenderError, VerificationError
 from carbonlens.render import worker
 from carbonlens.render.html import render_html
-from carbonlens.render.worker import Limits, Worker
+from carbonlens.render.worker import Later, Limits, Worker
 from tests.render.pages import pdf, view
 
 HTML = "carbonlens.render.html:render_html"
@@ -65,6 +66,39 @@ def test_no_name_is_looked_up_and_no_program_started(one):
     for task in forbidden:
         with pytest.raises(RenderError, match="a report is made without"):
             one.render(f"{TASKS}:{task}")
+
+
+def test_what_is_computed_meanwhile_arrives_where_it_is_asked_for(one):
+    began = threading.Event()
+
+    def rest():
+        assert began.wait(30), "the function does not run while the rest is computed"
+        return b"rest" * 100_000
+
+    told = one.render(
+        f"{TASKS}:joined",
+        b"first ",
+        later=Later(name="rest", compute=rest),
+        progress=lambda words, _: words == "waiting for the rest" and began.set(),
+    )
+    assert told == b"first " + b"rest" * 100_000
+
+
+def test_what_could_not_be_computed_meanwhile_is_told_as_what_it_is(one):
+    def rest():
+        raise VerificationError("is no such file", where="there", mend="mend it")
+
+    for task in ("joined", "refuse_without_waiting"):
+        first = (b"first",) if task == "joined" else ()
+        with pytest.raises(VerificationError, match="no such file"):
+            one.render(f"{TASKS}:{task}", *first, later=Later(name="rest", compute=rest))
+    assert one.render(f"{TASKS}:fill", 1) == b"x" * (1 << 20)
+
+
+def test_what_is_not_waited_for_is_no_request(one):
+    with pytest.raises(VerificationError, match="not that of its figure"):
+        one.render(f"{TASKS}:refuse_without_waiting", later=Later(name="rest", compute=lambda: b"rest"))
+    assert one.render(f"{TASKS}:fill", 1) == b"x" * (1 << 20)
 
 
 def test_what_is_being_done_is_told(one):

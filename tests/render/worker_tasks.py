@@ -20,6 +20,15 @@ def fill(megabytes):
     return b"x" * (megabytes << 20)
 
 
+def joined(first, *, rest):
+    stage("waiting for the rest")
+    return first + rest()
+
+
+def refuse_without_waiting(*, rest):
+    refuse()
+
+
 def slow(seconds):
     stage("counting sheep")
     time.sleep(seconds)

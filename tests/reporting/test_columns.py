@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from carbonlens.domain.estimate import Estimate, add
 from carbonlens.reporting import format as fmt
-from carbonlens.reporting.columns import column
+from carbonlens.reporting.columns import alike, column
 
 AMOUNTS = st.lists(st.floats(-1e6, 1e9, allow_subnormal=False), min_size=1, max_size=12)
 
@@ -76,6 +76,43 @@ def test_parts_that_are_no_sum_are_left_as_they_are():
     assert made.printed("p0", parts["p0"]).text == fmt.mass(parts["p0"]).text
     unknown = column(fmt.mass, "total", Estimate(value=None, unit="kg", state="unknown"), parts)
     assert unknown.printed("total", Estimate(value=None, unit="kg", state="unknown")).text == fmt.UNKNOWN
+
+
+@given(AMOUNTS.filter(lambda v: min(v) > 0), st.integers(1, 4), st.floats(0, 0.3))
+def test_a_part_that_comes_again_takes_the_number_that_it_has(values, size, width):
+    """A site with one kind of hardware was 0.06 t by site and 0.07 t by hardware."""
+    parts = estimates(dict.fromkeys(values))
+    total = add(parts.values(), "kg")
+    total = Estimate(value=total.value, unit="kg", u_random=(total.value or 0) * width)
+    made = column(fmt.mass, "total", total, parts)
+    if made.numbers.keys() == {"total"}:
+        return
+    kept = dict([*parts.items()][:size])
+    others = [p for n, p in parts.items() if n not in kept]
+    again = {f"again {n}": p for n, p in kept.items()}
+    again |= {"others": add(others, "kg")} if others else {}
+    grain = 10.0**-made.places
+    held = made.with_parts(made.numbers["total"], again)
+    assert math.fsum(held.numbers[n] for n in again) == pytest.approx(made.numbers["total"], abs=grain / 1e3)
+    rest = math.fsum(made.numbers[n] for n in parts if n not in kept)
+    real = math.fsum((p.value or 0.0) * made.scale.factor for p in others)
+    if abs(rest - real) < grain * 0.999:
+        assert [held.numbers[f"again {n}"] for n in kept] == [made.numbers[n] for n in kept]
+        assert [made.numbers[n] for n in parts] == [held.numbers[n] for n in parts]
+
+
+def test_a_figure_beside_another_has_its_unit_and_decimals_unless_these_do_not_suit_it():
+    own = fmt.energy(Estimate(value=5.61 * 3.6e9, unit="J", u_random=0.05 * 3.6e9))
+    assert own.text == "5.61\u00a0MWh"
+    for mwh, u, text in (
+        (5.3, 0.15, "5.30\u00a0MWh"),
+        (0.2934, 0.0, "0.29\u00a0MWh"),
+        (0.03, 0.0, None),  # one digit would be left
+        (52.0, 40.0, None),  # and three that say nothing
+    ):
+        estimate = Estimate(value=mwh * 3.6e9, unit="J", u_random=u * 3.6e9)
+        assert fmt.energy(estimate).text != text
+        assert alike(fmt.energy, estimate, own).text == (text or fmt.energy(estimate).text)
 
 
 def test_a_part_far_from_what_it_is_for_the_sake_of_the_sum_is_rough_and_less_so_with_a_place_more():

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from carbonlens.cli.drivers_view import _bars
 from carbonlens.domain.drivers import Bridge, Effect
 from carbonlens.domain.estimate import Estimate
-from carbonlens.reporting.drivers_lines import change_text, rows
+from carbonlens.reporting import format as fmt
+from carbonlens.reporting.columns import alike, column
+from carbonlens.reporting.drivers_lines import (
+    change_text,
+    ends_of,
+    least_places,
+    quantity_of,
+    rows,
+    shown,
+)
 
 NAMES = ("volume", "mix", "place", "energy", "pue")
 
@@ -69,6 +78,46 @@ def test_all_effects_sum_to_the_change_and_to_the_last_total_as_printed(before, 
     assert max(len(r.number) for r in found) < 30
     units = {re.sub(r"[\d.+−\u202f\u00a0]|million", "", r.number) for r in found if r.kind != "remainder"}
     assert len(units) == 1
+
+
+@given(
+    st.floats(1.0, 1e6),
+    st.lists(AMOUNTS, min_size=1, max_size=5),
+    st.sampled_from([("energy", "kWh"), ("carbon-location", "kg"), ("cost", "EUR")]),
+    st.floats(0, 1e4),
+)
+@example(8790.0, [142.0, 7254.0], ("cost", "EUR"), 15.0)
+@example(5293.0, [631.0, -57.0, -14.0, -364.0, 123.0], ("energy", "kWh"), 105.0)
+def test_both_totals_are_printed_as_elsewhere_and_the_effects_lead_from_one_to_the_other(
+    before, changes, what, u
+):
+    """EUR 16 186 on the first page was EUR 16 190 beside its drivers."""
+    measure, unit = what
+    made = bridge(before, changes, measure=measure, unit=unit, u=u)
+    quantity, after = quantity_of(made), shown(made.after)
+    own = column(quantity, "total", after, {}, least=least_places(made, made.after)).printed("total", after)
+    for elsewhere in (None, alike(quantity, shown(made.before), own)):
+        ends = ends_of(made, elsewhere, own)
+        if ends is None:
+            # In two units, or without a digit that means anything: nothing adds up there.
+            assert elsewhere is None or elsewhere.scale != own.scale or u > before or u > made.after.value
+            continue
+        first, *effects, last = [r for r in rows(made, ("a", "b"), "x", ends) if r.kind != "remainder"]
+        assert (last.number, last.interval) == (own.text, own.interval)
+        if elsewhere is not None:
+            assert (first.number, first.interval) == (elsewhere.text, elsewhere.interval)
+        moved = number(last.number) - number(first.number)
+        assert sum(number(r.number) for r in effects) == pytest.approx(moved, abs=1e-6 * max(abs(moved), 1))
+
+
+def test_an_effect_has_two_digits_where_the_total_can_have_as_many():
+    total = Estimate(value=16186.0, unit="EUR", u_random=15.0)
+    assert fmt.money.places(total, fmt.money.choose(total)) == -1
+    assert least_places(bridge(16000.0, [186.0], measure="cost", unit="EUR"), total) == -1
+    assert least_places(bridge(16182.8, [3.2], measure="cost", unit="EUR"), total) == 0
+    assert least_places(bridge(16185.999, [0.001], measure="cost", unit="EUR"), total) == 0
+    energy = Estimate(value=5612.0, unit="kWh", u_random=100.0)
+    assert [least_places(bridge(5612.0 - x, [x]), energy) for x in (600.0, 60.0, 6.0)] == [2, 3, 4]
 
 
 def test_an_effect_of_rounding_alone_is_no_row_and_a_remainder_has_its_own():

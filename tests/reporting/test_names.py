@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carbonlens.reporting.metrics import metric_words
-from carbonlens.reporting.names import clean, clip, in_words, join_words, plural, slugs
+from carbonlens.reporting.names import clean, clip, listed_id, plural, slugs
+from carbonlens.reporting.number_words import in_words, join_words
 from tests.reporting.comparisons import HOSTILE_NAMES
 
 ANY_TEXT = st.text(st.characters(), max_size=300)
@@ -88,3 +89,17 @@ def test_words():
         "model size",
         "top 1",
     ]
+
+
+@pytest.mark.parametrize("name", ["L" * 10_000, "\x00\x07\u202e", "a  b", "team"])
+def test_an_index_shows_an_id_in_one_line_with_its_begin_and_end(name):
+    said = listed_id(f"statement.2026Q3.by.team.{name}.facility_kwh")
+    assert said.startswith("statement.2026Q3.by.team.")
+    assert said.endswith(".facility_kwh")
+    assert len(said) <= 200
+    assert said == clean(said)
+
+
+def test_ids_of_our_own_making_stand_whole_in_an_index():
+    own = "drivers.2026Q3.2026Q2.workload.carbon-location.unit:token.class:assistant-8b-int8.volume_before"
+    assert listed_id(own) == own

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from carbonlens.reporting.content import plain_text
-from carbonlens.reporting.names import in_words
+from carbonlens.reporting.number_words import in_words
 from carbonlens.reporting.view import build_view
 from tests.reporting.comparisons import Arm, comparison
 

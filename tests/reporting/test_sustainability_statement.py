@@ -8,6 +8,7 @@ from carbonlens.domain.estimate import Estimate
 from carbonlens.domain.figure import Figure
 from tests.accounting.test_periods_compared import BOUND, MIXED, WHOLE, of_parts
 from tests.reporting import sustainability_case as case
+from tests.reporting.test_sustainability_sums import of_scopes
 
 SCOPES = "scopes"
 
@@ -110,3 +111,43 @@ def test_a_quarter_known_as_a_lower_bound_alone_says_the_bound():
     value = said["Energy of the facilities"].partition(" | ")[0]
     assert value in view.title
     assert "unknown" not in view.title
+
+
+def note_of(view, name):
+    (found,) = (b.table for s in view.document.sections for b in s.tables if b.name == name)
+    return "".join(p.text for p in found.note)
+
+
+def test_a_quarter_of_lower_bounds_alone_has_no_sum_to_stand_beside():
+    view = case.view({case.QUARTER: of_parts(case.QUARTER, BOUND)})
+    lines = case.rows(view, "Statement")
+    assert [name for name in lines if "nergy" in name] == ["Energy of the facilities, known as at least"]
+    assert not [name for name in lines if name.startswith("beside it")]
+
+
+def test_lines_without_a_known_total_are_not_said_to_add_up():
+    assert "add up" not in note_of(of_scopes((None,) * 4, (None,) * 4), "Statement")
+
+
+def test_the_page_of_a_quarter_of_sums_says_that_they_add_up():
+    both = made(WHOLE, MIXED)
+    assert "add up to its total" in note_of(both, "Statement")
+    assert {"Energy of the facilities", "beside it, known as at least"} <= case.rows(both, "Statement").keys()
+
+
+@pytest.mark.parametrize("entity", ["One AG", ""])
+def test_the_line_about_the_quarter_begins_as_a_sentence_does(entity):
+    whole = msgspec.structs.replace(of_parts(case.QUARTER, WHOLE), entity=entity)
+    about = case.words(case.view({case.QUARTER: whole}), "statement").splitlines()[2]
+    assert about.startswith(f"{entity}: attributable" if entity else "Attributable")
+
+
+def test_a_quarter_without_factors_says_so_and_prints_no_empty_table():
+    view = case.view({case.QUARTER: of_parts(case.QUARTER, WHOLE)})
+    assert "No factor stands behind any figure" in case.words(view, "method")
+    assert all(b.table.rows for s in view.document.sections for b in s.tables)
+
+
+def test_a_title_without_known_emissions_says_what_is_unknown():
+    title = of_scopes((None,) * 4, (None,) * 4).title
+    assert title == "2026Q3: energy unknown; emissions unknown"

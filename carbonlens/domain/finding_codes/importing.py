@@ -129,6 +129,16 @@ IMPORTING: Final = (
         example="run 'r1' is not imported: energy_j is 1e30: a finite number below 1e+18 is needed",
     ),
     FindingCode(
+        code="CL218",
+        severity="warning",
+        title="Decimals or thousands",
+        meaning="A table whose cells no commas part has numbers such as 1.234, and its others do not tell "
+        "whether those are decimals or thousands: they are read as decimals.",
+        mend="write such numbers with other than three decimals, or without a point; or part cells by commas",
+        example="energy_j '1.234' may be 1.234 or 1234, and no other number of the table tells: read as "
+        "1.234, and all like it as decimals",
+    ),
+    FindingCode(
         code="CL230",
         severity="warning",
         title="FOCUS columns missing",
@@ -191,5 +201,25 @@ IMPORTING: Final = (
         meaning="It is read as unknown.",
         mend="check the version of the export",
         example="ChargeCategory of 2 lines is no word of FOCUS",
+    ),
+    FindingCode(
+        code="CL298",
+        severity="warning",
+        title="Rows several times",
+        meaning="Each row is there several times, and no column tells whose it is: one GPU's, written more "
+        "than once, or those of GPUs that draw the same. One is counted, which is the least.",
+        mend="log index or uuid too",
+        example="each row is there several times, and no column tells whose: taken as one GPU, the least",
+    ),
+    FindingCode(
+        code="CL299",
+        severity="warning",
+        title="Times told before",
+        meaning="Samples stand at times that the log told of before, with other values, or such that a copy "
+        "would tell them as well as a clock that was set back, as one power all the time: they are left out. "
+        "Of the latter the energy is the least there was.",
+        mend="let the tool write UTC, and give each stretch of time once",
+        example="GPU 0: 1200 samples stand at times that were told before, and may be a copy, or of a clock "
+        "that was set back; left out",
     ),
 )

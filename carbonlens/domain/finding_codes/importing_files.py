@@ -384,7 +384,7 @@ IMPORTING_FILES: Final = (
         severity="error",
         title="Trace overlaps another",
         meaning="Two traces tell of one device, by its uuid, serial or place in a named host, over the same "
-        "time and not by the same samples: the later one is left out.",
+        "time and not by the same samples, and not one stretch of the later is left: it is left out.",
         mend="give one log that holds all of it, or cut what both hold; name the hosts of two machines",
         example="tells of 300 s of GPU-1f2e that a.csv tells of too: left out, for its energy would count "
         "twice",
@@ -398,5 +398,15 @@ IMPORTING_FILES: Final = (
         mend="name the host of each by --host, or by host in a map; log the uuid too",
         example="tells of 300 s of a device named 0, as a.csv does; whether it is one device nobody can "
         "tell: both are counted",
+    ),
+    FindingCode(
+        code="CL297",
+        severity="warning",
+        title="Trace counted in part",
+        meaning="A trace begins or ends in the time that another one tells of the same device, as a log that "
+        "was rotated may: its samples of that time are left out, whatever they say, and the rest is counted.",
+        mend="nothing, if both are of one machine; name the hosts of two",
+        example="tells of 29 s of GPU-1f2e that a.csv told of: 29 samples of that time left out, those from "
+        "2026-03-01 10:00:59 UTC to 2026-03-01 10:01:29 UTC are counted",
     ),
 )

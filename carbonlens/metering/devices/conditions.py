@@ -18,7 +18,9 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import DeviceConditions
@@ -45,7 +47,7 @@ _MOST_W: Final = 2_000.0
 """Firmware writes limits of kilowatts to mean none."""
 
 
-class Told(NamedTuple):
+class Told(msgspec.Struct, frozen=True):
     """What one look at one device told; ``None`` for what it does not tell."""
 
     clock_mhz: float | None = None
@@ -54,7 +56,7 @@ class Told(NamedTuple):
     memory_bytes: float | None = None
 
 
-class Package(NamedTuple):
+class Package(msgspec.Struct, frozen=True):
     """Where the kernel tells of one processor package.
 
     Attributes:
@@ -70,7 +72,7 @@ class Package(NamedTuple):
     cap: Path | None = None
 
 
-class Fared(NamedTuple):
+class Fared(msgspec.Struct, frozen=True):
     """How the devices of a window fared.
 
     Attributes:
@@ -287,7 +289,7 @@ class _Gpus:
             values = self._sensor.read(edge=True)
         except OSError:
             return []
-        size = len(Told._fields)
+        size = len(Told.__struct_fields__)
         return [(device, Told(*values[size * k : size * (k + 1)])) for k, device in enumerate(self._devices)]
 
     def close(self) -> None:
@@ -357,7 +359,7 @@ def _mine(package: Package) -> Package:
     except (AttributeError, OSError):
         allowed = {cpu for cpu, _ in package.clocks}  # not told here: any
     kept = [clock for clock in package.clocks if clock[0] in allowed] or list(package.clocks)
-    return package._replace(clocks=tuple(kept[:: -(-len(kept) // MOST_CLOCKS) or 1]))
+    return msgspec.structs.replace(package, clocks=tuple(kept[:: -(-len(kept) // MOST_CLOCKS) or 1]))
 
 
 def _look(package: Package) -> Told:

@@ -15,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
@@ -27,7 +29,7 @@ _MOST_CPUS: Final = 65_536
 """A list of CPUs with more in it is no list of CPUs."""
 
 
-class Slowed(NamedTuple):
+class Slowed(msgspec.Struct, frozen=True):
     """What heat did within a window.
 
     Attributes:
@@ -129,7 +131,7 @@ class _Gpus:
             return ()
 
 
-class _Package(NamedTuple):
+class _Package(msgspec.Struct, frozen=True):
     folder: Path
     total_ms: int | None
     times: int | None

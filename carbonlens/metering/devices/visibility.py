@@ -19,6 +19,7 @@ import msgspec
 
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
+from carbonlens.domain.patterns import later
 
 CUDA: Final = "CUDA_VISIBLE_DEVICES"
 ORDER: Final = "CUDA_DEVICE_ORDER"
@@ -31,16 +32,16 @@ HIP: Final = ("HIP_VISIBLE_DEVICES", CUDA)
 VARIABLES: Final = (CUDA, ORDER, CONTAINER, *ALLOTTED)
 """All variables on which ``visible`` depends."""
 
-_NUMBER: Final = re.compile(r"\+?([0-9]+)")  # as strtoul reads: what follows the digits is ignored
+_NUMBER: Final = later(r"\+?([0-9]+)")  # as strtoul reads: what follows the digits is ignored
 _TEXT_LENGTH: Final = 40
 _MOST_DIGITS: Final = 9
 """A number of more digits is no device's."""
 
-_RANGE: Final = re.compile(r"([0-9]{1,4})-([0-9]{1,4})")
+_RANGE: Final = later(r"([0-9]{1,4})-([0-9]{1,4})")
 _CDI: Final = "nvidia.com/gpu="
 """Beginning of a device's name in the Container Device Interface."""
 
-_OLD_MIG: Final = re.compile(r"MIG-(GPU-[^/]+)/([0-9]{1,9})/([0-9]{1,9})", re.IGNORECASE)
+_OLD_MIG: Final = later(r"MIG-(GPU-[^/]+)/([0-9]{1,9})/([0-9]{1,9})", re.IGNORECASE)
 
 
 class Instance(msgspec.Struct, frozen=True, kw_only=True):

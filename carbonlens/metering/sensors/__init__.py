@@ -84,7 +84,8 @@ class SensorInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         whole_machine: Whether the reading includes what others did on the machine.
         width_known: False where nobody states the source's accuracy: its figure
             then has no interval, which is not an interval of zero.
-        slow: Whether power changes slowly, so that a reading a second tells enough.
+        slow: Whether a reading of power a second tells enough: it changes slowly, or a
+            counter stands beside it.
     """
 
     name: str

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.sources import Sources
@@ -49,7 +51,7 @@ __all__ = [
 ]
 
 
-class Watch(NamedTuple):
+class Watch(msgspec.Struct, frozen=True):
     """What a session looks at.
 
     Attributes:
@@ -65,7 +67,7 @@ class Watch(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True):
     """Sensors that were probed.
 
     Attributes:
@@ -114,6 +116,7 @@ def watch(
         notes += said
         if described.info.name.startswith("replay"):
             notes.append(replayed(described.info))
+    sensors = _steadied(sensors)
     unmeasured, more = _unmeasured(found, [s.info for s in sensors], place)
     return Watch(tuple(sensors), unmeasured, of_children, (*dict.fromkeys(notes), *more))
 
@@ -225,6 +228,22 @@ def calibrated(sensor: Sensor, folder: Path | None) -> tuple[Sensor, tuple[Findi
 
     found = applied(sensor.info, folder=folder)
     return (sensor if found.info == sensor.info else _Described(sensor, found.info)), found.findings
+
+
+def _steadied(sensors: Sequence[Sensor]) -> list[Sensor]:
+    """Return the sensors, those of power that only stand beside counters described as such.
+
+    One that is read seldom stands for the time until it is read again.
+    """
+    from carbonlens.metering.looking import beside_counters
+
+    infos = [sensor.info for sensor in sensors]
+    return [
+        _Described(sensor, msgspec.structs.replace(info, slow=True))
+        if not info.slow and beside_counters(info, infos)
+        else sensor
+        for sensor, info in zip(sensors, infos, strict=True)
+    ]
 
 
 class _Described:

@@ -11,7 +11,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from carbonlens.metering.sensors import Probe, Sensor
 from carbonlens.metering.threads import start_beside
@@ -26,7 +28,7 @@ RETRY_S: Final = 60.0
 """A driver that offered nothing is not asked again before."""
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True):
     """The sensors of one driver, and what each found, in the same order."""
 
     sensors: tuple[Sensor, ...]
@@ -38,7 +40,7 @@ class Answer(NamedTuple):
         return any(probe.usable for probe in self.probes)
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True):
     """A driver that was asked.
 
     Attributes:

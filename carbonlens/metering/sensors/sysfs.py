@@ -7,10 +7,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}")
+from carbonlens.domain.patterns import later
+
+_NUMBER: Final = later(r"[+-]?[0-9]{1,20}")
 _MOST_BYTES: Final = 4096
 _CONTAINER_MARKS: Final = (".dockerenv", "run/.containerenv")
-_CONTAINER_GROUPS: Final = re.compile(r"docker|kubepods|containerd|libpod|lxc")
+_CONTAINER_GROUPS: Final = later(r"docker|kubepods|containerd|libpod|lxc")
 
 
 def line(path: Path) -> str | None:

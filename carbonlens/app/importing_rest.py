@@ -1,0 +1,187 @@
+"""What is left of a trace beside those that tell of the same devices over a part of its time.
+
+A log that was rotated may begin with lines that end the one before. The ledger keeps runs and no samples,
+so it is time that decides: what lies in the time that is counted already is left out, the rest is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from carbonlens.app.importing_again import Before
+from carbonlens.app.importing_overlaps import Apart, Overlapped, step_s
+from carbonlens.app.importing_told import zones_in
+from carbonlens.app.importing_twins import of_host
+from carbonlens.domain.counting import counted
+from carbonlens.domain.finding import Finding
+from carbonlens.domain.run import Run
+from carbonlens.domain.units import US_PER_S
+from carbonlens.errors import InputFileError
+from carbonlens.importers.claiming import Claim
+from carbonlens.importers.contract import Options, RunRecord
+from carbonlens.importers.harvest import Harvest, harvest
+from carbonlens.importers.sources import Source
+
+_FROM, _UNTIL = "counted from us", "counted until us"
+"""What is kept with a run of which a part is left out, so that it stays so when more is told of it."""
+
+_OF_TIMES: Final = ("start", "interval")
+_MEND: Final = "if they are of two machines, name the host of each: --host, or host in a [[place]] of --map"
+
+Span = tuple[float, float]
+"""Begin and end, UTC microseconds."""
+
+
+class Rest(msgspec.Struct, frozen=True):
+    """A trace of which a part is counted.
+
+    Attributes:
+        before: What was imported before, with what part of it counts.
+        harvested: What is left of it.
+        apart: What of that counts beside others.
+    """
+
+    before: Before
+    harvested: Harvest
+    apart: Apart
+
+
+def rest(  # noqa: PLR0913, PLR0917 - what an import of a trace is made of
+    claim: Claim,
+    before: Before,
+    options: Options,
+    host: str | None,
+    found: Apart,
+    whole: Harvest,
+    apart_of: Callable[[Harvest], Apart],
+) -> Rest | None:
+    """Return a trace without the time that others tell of; ``None`` where nothing or all counts.
+
+    Args:
+        claim: The trace.
+        before: What was imported of it before.
+        options: How it is read.
+        host: Machine that its runs are of, where the content names none.
+        found: What of it counts as a whole.
+        whole: All of it.
+        apart_of: Tells what of the rest counts.
+    """
+    group = claim.group
+    # Of several runs, or files, the times differ.
+    if len(group.sources) > 1 or len(whole.singles) != 1 or not found.overlapped:
+        return None
+    span = _rest_of(whole.singles[0], found.overlapped)
+    if span is None:
+        return None
+    try:
+        less = harvest(claim.importer, group, msgspec.structs.replace(options, kept_us=span))
+    except InputFileError:
+        # It was changed since it was read: what is said of it as a whole stands.
+        return None
+    if host is not None:
+        less.singles = [of_host(r, host) for r in less.singles]
+    beside = apart_of(less)
+    if len(beside.records) != 1 or beside.refused:
+        return None
+    beside.findings.insert(
+        0, _say_left_out(group.main, whole.singles[0], beside.records[0], found.overlapped)
+    )
+    told = {**before.told, _FROM: str(round(span[0])), _UNTIL: str(round(span[1]))}
+    return Rest(msgspec.structs.replace(before, told=told), less, beside)
+
+
+def _rest_of(record: RunRecord, overlapped: Sequence[Overlapped]) -> Span | None:
+    """Return the time of a run that nothing else tells of; ``None`` where that is none, or not one."""
+    run, least_s = record.run, step_s(record)
+    devices = {d for r in run.energy if r.energy_j for d in r.devices}
+    rests = {tuple(_rests(run, [o.run for o in overlapped if d in o.devices], least_s)) for d in devices}
+    # Of devices that others tell different parts of, no one time is left.
+    (only,) = rests if len(rests) == 1 else ((),)
+    return only[0] if len(only) == 1 else None
+
+
+def _rests(run: Run, others: Sequence[Run], least_s: float) -> list[Span]:
+    """Return the parts of a run's time that others leave, of more than a step."""
+    start_us, end_us = float(run.start_us or 0), float(run.end_us or 0)
+    found: list[Span] = []
+    at_us = start_us
+    for other in sorted(others, key=lambda o: o.start_us or 0):
+        found.append((at_us, float(other.start_us or 0)))
+        at_us = max(at_us, float(other.end_us or 0))
+    found.append((at_us, end_us))
+    return [(a, b) for a, b in found if b - a > least_s * US_PER_S]
+
+
+def rest_in(told: Mapping[str, str]) -> Span | None:
+    """Return the time that counts of a source, as kept with its runs; ``None`` where all does."""
+    return (float(told[_FROM]), float(told[_UNTIL])) if _FROM in told and _UNTIL in told else None
+
+
+def without_rest(told: Mapping[str, str]) -> dict[str, str]:
+    """Return what was told of a source without which part of it counts: it is another one now."""
+    return {name: text for name, text in told.items() if name not in {_FROM, _UNTIL}}
+
+
+def check_times(source: Source, told: Mapping[str, str], said: Mapping[str, str]) -> None:
+    """Refuse other times for a source of which a part is counted beside another one.
+
+    Args:
+        source: The source.
+        told: What was said of it before.
+        said: What is said now.
+
+    Raises:
+        InputFileError: If its times would be others now: which part counts is not known of those.
+    """
+    of_times = {*zones_in(said), *(name for name in _OF_TIMES if name in said)}
+    changed = sorted(name for name in of_times if told.get(name) != said[name])
+    if rest_in(told) is not None and changed:
+        raise InputFileError(
+            f"is counted in part, beside another trace, and {changed[0]} would change its times",
+            where=source.shown,
+            mend="import both traces into a new ledger, with that option from the begin",
+        )
+
+
+def _say_left_out(
+    source: Source, whole: RunRecord, rest: RunRecord, overlapped: Sequence[Overlapped]
+) -> Finding:
+    """Return what is said of a trace of which a part is counted.
+
+    Args:
+        source: The trace.
+        whole: Its run with all samples.
+        rest: Its run without those that are left out.
+        overlapped: Runs that tell of the time of those.
+    """
+    seconds = _length_s(whole.run) - _length_s(rest.run)
+    samples = _samples(whole) - _samples(rest)
+    names = list(dict.fromkeys(_file(o.run) for o in overlapped))
+    more = f" and {counted(len(names) - 1, 'further trace')}" if len(names) > 1 else ""
+    device = min(min(o.devices) for o in overlapped)
+    text = (
+        f"tells of {seconds:.6g} s of {device} that {names[0]}{more} told of: {counted(samples, 'sample')} "
+        f"of that time left out, those from {_at(rest.run.start_us)} to {_at(rest.run.end_us)} are counted"
+    )
+    return Finding(code="CL297", severity="warning", message=text, file=source.shown, mend=_MEND)
+
+
+def _length_s(run: Run) -> float:
+    return ((run.end_us or 0) - (run.start_us or 0)) / US_PER_S
+
+
+def _samples(record: RunRecord) -> int:
+    return record.measured.samples if record.measured else 0
+
+
+def _file(run: Run) -> str:
+    return (run.origin.source_file if run.origin else None) or ""
+
+
+def _at(us: int | None) -> str:
+    moment = datetime.fromtimestamp((us or 0) / US_PER_S, tz=UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,53 @@
+"""What a run loads while its command works: the command's end is seen all the same, and nothing is lost."""
+
+import sys
+
+import pytest
+
+from carbonlens.instrument.child import held_signals, run_child
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return a folder that modules are found in."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    for name in [n for n in sys.modules if n.startswith("meanwhile_")]:
+        del sys.modules[name]
+
+
+def ended(command, *names):
+    with held_signals() as held:
+        return run_child(command, {"PATH": "/usr/bin:/bin"}, held, meanwhile=names)
+
+
+def module(folder, name, text="value = 1\n"):
+    (folder / f"meanwhile_{name}.py").write_text(text)
+    return f"meanwhile_{name}"
+
+
+def test_modules_are_loaded_in_order_while_the_command_works(folder):
+    names = [module(folder, k, "import time\nat_s = time.monotonic()\n") for k in "abc"]
+    assert ended(["sleep", "1"], *names).exit_code == 0
+    times = [sys.modules[name].at_s for name in names]
+    assert times == sorted(times)
+
+
+def test_a_command_that_has_ended_is_not_kept_waiting(folder):
+    slow = module(folder, "slow", "import time\ntime.sleep(0.5)\n")
+    never = module(folder, "never")
+    assert ended(["sh", "-c", "exit 3"], slow, never).exit_code == 3
+    assert "meanwhile_never" not in sys.modules
+
+
+def test_one_that_cannot_be_loaded_costs_nothing(folder):
+    broken, missing = module(folder, "broken", "raise ValueError\n"), "meanwhile_missing"
+    last = module(folder, "last")
+    assert ended(["sh", "-c", "sleep 0.5; exit 4"], broken, missing, last).exit_code == 4
+    assert "meanwhile_last" in sys.modules
+
+
+def test_a_signal_that_comes_meanwhile_reaches_the_command(folder):
+    text = "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n"
+    end = ended(["sleep", "60"], module(folder, "signal", text), module(folder, "after"))
+    assert (end.signal, end.exit_code) == (15, 143)
