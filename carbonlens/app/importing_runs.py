@@ -40,7 +40,7 @@ from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.limits import MOST_HOURS, misfit, stands_in_one_hour
 from carbonlens.domain.run import Run
-from carbonlens.importers.contract import AlikeRecords, RunRecord
+from carbonlens.importers.contract import AlikeRecords, Measured, RunRecord
 from carbonlens.importers.source_hashes import Hashes
 from carbonlens.ledger.store import Ledger
 
@@ -136,7 +136,7 @@ class RunKeeper:
             kept.findings += [*said, *_overlong(run, file)]
             self._known[key_of(record)] = done
             self._contents.add(run)
-            self._spans.add(run, record.measured.samples_sha256 if record.measured else None)
+            self._spans.add(run, record.measured)
             self.sums.add(done)
             if run.parent_run_id is not None:
                 self._children.append(done)
@@ -171,8 +171,8 @@ class RunKeeper:
         """
         return [held for held in self._spans.near(instrument, run) if self._versions.counts(held)]
 
-    def samples_of(self, run: Run) -> str | None:
-        """Return the hash of a run's samples, where this import read them."""
+    def samples_of(self, run: Run) -> Measured | None:
+        """Return what a run's samples hold, where this import read them."""
         return self._spans.samples_of(run)
 
     def tables(self, instrument: str) -> list[Run]:

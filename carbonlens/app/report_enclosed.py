@@ -133,8 +133,12 @@ def _hiding(hosts: Iterable[str]) -> Callable[[str], str]:
     Each stands as a word of its own, in large or small letters, by its whole name or by the first
     label of a domain name: ``log-gpu07.csv`` tells ``gpu07.example.org``.
     """
-    # The first label of an address is a number, and no name.
-    labels = {label: h for h in hosts if (label := h.partition(".")[0]) and not label.isdigit()}
+    labels: dict[str, str] = {}
+    for host in hosts:
+        label = host.partition(".")[0]
+        # The first label of an address is a number, and no name; one of two hosts is that of neither.
+        if label and not label.isdigit():
+            labels[label] = label if label in labels else host
     names = labels | {h: h for h in hosts}
     known = {n.casefold(): h for n, h in names.items()}
     longest_first = "|".join(map(re.escape, sorted(names, key=lambda n: (-len(n), n))))

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from typing import Final
 
 from carbonlens.cli import IS_PROGRAM, interruptible, light_start
 
@@ -17,6 +18,9 @@ from carbonlens.errors import CarbonlensError  # noqa: E402  # see the line abov
 
 _LIGHT: tuple[list[str], ...] = (["run"], ["--help"], ["-h"], [])
 """Command lines whose commands hold nothing that has to be taken apart in order."""
+
+_TOOLS: Final = 6
+"""Numbers that a tool of ``sys.monitoring`` may have (docs.python.org, sys.monitoring: 0 to 5)."""
 
 
 def main() -> None:
@@ -54,12 +58,11 @@ def _leave(code: int | str | None) -> None:
     once: taking an interpreter apart whose memory the system takes back anyhow is a tenth of
     ``carbonlens run``. A thread that was given up on (a server that does not answer) may be inside a
     C library while that library's own exit handlers run: a segmentation fault in place of the
-    command's exit code. Of commands that load more, in a program of somebody else's, under a profiler
-    or a tracer, and beside threads that Python waits for, the end is the usual one.
+    command's exit code. Of commands that load more, and beside threads that Python waits for, the end
+    is the usual one; and always where somebody else has a part in it: in a program of theirs, under a
+    profiler or a tracer, before a prompt.
     """
-    threads = sys.modules.get("carbonlens.metering.threads")  # who never loaded it has started none
-    is_given_up = threads is not None and threads.holds_given_up()
-    if isinstance(code, str) or not (is_given_up or _may_end_at_once()):
+    if isinstance(code, str) or not _is_ours_alone() or not (_holds_given_up() or _holds_little()):
         sys.exit(code)
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -69,11 +72,26 @@ def _leave(code: int | str | None) -> None:
     os._exit(code or 0)
 
 
-def _may_end_at_once() -> bool:
-    """Whether nothing but the program itself has a part in this process's end."""
-    if not IS_PROGRAM or sys.argv[1:2] not in _LIGHT:
+def _is_ours_alone() -> bool:
+    """Whether nobody but the program itself has a part in this process's end."""
+    if not IS_PROGRAM or sys.gettrace() is not None or sys.getprofile() is not None:
         return False
-    if sys.gettrace() is not None or sys.getprofile() is not None:
+    # Python looks at the variable once more at its end, as a program may have set it.
+    if sys.flags.inspect or os.environ.get("PYTHONINSPECT"):
+        return False
+    # From Python 3.12 on profilers and coverage may be told here alone.
+    monitoring = getattr(sys, "monitoring", None)
+    return monitoring is None or all(monitoring.get_tool(k) is None for k in range(_TOOLS))
+
+
+def _holds_given_up() -> bool:
+    threads = sys.modules.get("carbonlens.metering.threads")  # who never loaded it has started none
+    return threads is not None and threads.holds_given_up()
+
+
+def _holds_little() -> bool:
+    """Whether this command line left nothing that has to be taken apart in order, and no thread at work."""
+    if sys.argv[1:2] not in _LIGHT:
         return False
     threading = sys.modules.get("threading")
     if threading is None:

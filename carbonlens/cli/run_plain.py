@@ -11,6 +11,7 @@ import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,9 @@ FLAGS: Final = frozenset({"record-args", "live", "json"})
 
 _AFTERWARDS: Final = ("carbonlens.reporting.format", "carbonlens.cli.output", "carbonlens.cli.run_view")
 """Modules that are needed when the command has ended."""
+
+_AS_JSON: Final = "carbonlens.reporting.run_json"
+"""One more that ``--json`` needs."""
 
 _DIGITS: Final = 100
 """Of a number of a round: far more than one that is refused for its size."""
@@ -67,14 +71,28 @@ def parsed(arguments: Sequence[str]) -> dict[str, Any] | None:
 _DRIVERS: Final = ("/dev/nvidiactl", "/dev/dxg")
 """Files of the NVIDIA driver, under Linux and under Linux below Windows."""
 
+_REPLAY: Final = "CARBONLENS_REPLAY"
+"""As the sensors have it, whose module is loaded beside the driver's start and not before."""
+
 
 def load() -> None:
     """Load what ``measured`` needs before the command begins."""
-    if any(map(os.path.exists, _DRIVERS)) and os.environ.get("CUDA_VISIBLE_DEVICES") != "":
+    is_there = any(map(os.path.exists, _DRIVERS)) and os.environ.get("CUDA_VISIBLE_DEVICES") != ""
+    if is_there and _may_ask_driver():
         from carbonlens.metering.threads import start_beside
 
         start_beside(_start_driver, "carbonlens-nvml")
     import carbonlens.app.command  # noqa: F401  # for the effect
+
+
+def _may_ask_driver() -> bool:
+    """Whether this run reads NVIDIA's devices: a driver that hangs, or wakes a GPU, is left out by name."""
+    if os.environ.get(_REPLAY):
+        return False
+    from carbonlens.instrument.sources import declared_sources
+
+    # What is wrong with the file is said where its sources are made use of.
+    return not any(name.startswith("nvml") for name in declared_sources([]).leave_out)
 
 
 def _start_driver() -> None:
@@ -124,14 +142,32 @@ def measured(
         trace=trace,
         live=live,
         may_give_way=True,
-        meanwhile=_AFTERWARDS,
+        meanwhile=(*_AFTERWARDS, *((_AS_JSON,) if json else ())),
     )
-    from carbonlens.cli import run_view
+    try:
+        from carbonlens.cli import run_view
 
-    run_view.print_result(result, json=json)
+        if json:
+            import_module(_AS_JSON)
+    except Exception as error:  # noqa: BLE001  # law 8: the exit code passes through, whatever became of our files
+        if result.run is not None:
+            _tell_unshown(error)
+    else:
+        run_view.print_result(result, json=json)
     if result.signal is not None:
         die_by(result.signal)
     return result.exit_code
+
+
+def _tell_unshown(error: Exception) -> None:
+    """Say in a line that the package changed before all of it was loaded; raises nothing."""
+    from carbonlens.metering.notice import tell  # both are loaded before the command begins
+    from carbonlens.metering.wording import error_text
+
+    tell(
+        f"what the run used cannot be shown ({error_text(error)}): "
+        "carbonlens was moved or renewed while the command ran"
+    )
 
 
 def _require_round(repeat: int) -> None:

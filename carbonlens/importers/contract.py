@@ -114,6 +114,9 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         covered_s: Seconds that samples of every device stand for; ``None`` without times.
         uncovered_s: The other seconds of the span: with the covered ones they are the whole of it.
         samples_sha256: Of all samples, whatever their encoding in the file.
+        changes: Values that differ from the one before, of the channel with most of them.
+        gaps_us: Of each device the times of which nothing is told, UTC microseconds; a device is not
+            among them where nobody knows.
     """
 
     samples: int
@@ -121,6 +124,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     covered_s: float | None = None
     uncovered_s: float | None = None
     samples_sha256: str | None = None
+    changes: int = 0
+    gaps_us: Mapping[str, tuple[tuple[float, float], ...]] = msgspec.field(default_factory=dict)
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):

@@ -280,7 +280,20 @@ def measured(series: Sequence[Series]) -> Measured:
         covered_s=covered_s,
         uncovered_s=max((span_s or 0.0) - (covered_s or 0.0), 0.0) if is_told else None,
         samples_sha256=sha256_of((f"{s.channel.device} {s.channel.name}", s.digest) for s in series),
+        changes=max((s.digest.shape.changes for s in series), default=0),
+        gaps_us=_gaps_of(series),
     )
+
+
+def _gaps_of(series: Sequence[Series]) -> dict[str, tuple[tuple[float, float], ...]]:
+    """Return the gaps of each device that has one channel; an energy tells of the time before it."""
+    channels = Counter(s.channel.device or s.channel.name for s in series)
+    found = {s.channel.device or s.channel.name: (s.channel.kind, s.digest.shape.gaps_us) for s in series}
+    return {
+        device: () if kind in {"counter", "delta"} else gaps
+        for device, (kind, gaps) in found.items()
+        if gaps is not None and channels[device] == 1
+    }
 
 
 def _by_hour(series: list[Series], readings: tuple[Reading, ...]) -> tuple[HourEnergy, ...]:

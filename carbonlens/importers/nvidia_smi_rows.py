@@ -2,7 +2,8 @@
 
 One GPU that is read in a quick loop, whose log pauses regularly (each time a buffer of its file is
 full, say), writes such bursts, too. Rows are of several GPUs where they are closer together than
-any loop's, or where each place of a burst keeps cells of its own; else nobody can tell.
+any loop's, where few of them stand alone, or where each place of a burst keeps cells of its own; else
+nobody can tell.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ _WITHIN_US: Final = 8_000.0
 """Longest step between rows that were surely read by one call, and not by the next: the quickest loop
 that tools' logs are known by is ``-lms 10``."""
 
+_SLOWLY_US: Final = 25_000.0
+"""The same, of a driver that takes its time over many fields."""
+
 _FLOOR_US: Final = 500.0
 """Half of the millisecond that stamps are told in: what a step of none may be."""
 
@@ -45,6 +49,15 @@ _OWN: Final = 50.0
 """How many times as much as within a place cells differ between places, where these are of several GPUs."""
 
 _MOST_GPUS: Final = 64
+_MOST_IN_A_MACHINE: Final = 16
+"""GPUs that one machine has, but for the rarest."""
+
+_ALONE: Final = 20.0
+"""How many times as long as between its rows it is quiet around what one call wrote quickly."""
+
+_QUIET: Final = 4.0
+"""The same, of the time that all of its rows took together."""
+
 _REGULAR_SHARE: Final = 0.9
 
 Cells = Sequence[str]
@@ -145,7 +158,7 @@ def bursts_of(
         told_in_us: What times are told in.
     """
     steps = [later - earlier for earlier, later in pairwise(times_us)]
-    for apart_us in (_widest_us(steps), _usual_us(steps)):
+    for apart_us in (_widest_us(steps), _widest_us(steps, _SLOWLY_US), _usual_us(steps)):
         if apart_us is None:
             continue
         found = _parted(times_us, rows, apart_us)
@@ -155,7 +168,9 @@ def bursts_of(
         if sum(map(_is_one_row, found)) >= _REGULAR_SHARE * len(found):
             return Bursts(usual, apart_us, "one row")
         whole = [burst for burst in found if len(burst) == usual]
-        is_told = told_in_us <= _QUICKEST_US and (_are_closer_than_a_loop(whole) or _keep_cells(whole, time))
+        is_told = told_in_us <= _QUICKEST_US and (
+            _are_closer_than_a_loop(whole) or _are_of_one_call(whole) or _keep_cells(whole, time)
+        )
         return Bursts(usual, apart_us, "several" if is_told else "unclear")
     return None
 
@@ -189,6 +204,22 @@ def _are_closer_than_a_loop(found: Sequence[_Burst]) -> bool:
     """Whether rows within bursts are less than a millisecond apart: a loop waits as long at least."""
     spans = sum(abs(burst[-1][0] - burst[0][0]) for burst in found)
     return spans < _QUICKEST_US * sum(len(burst) - 1 for burst in found)
+
+
+def _are_of_one_call(found: Sequence[_Burst]) -> bool:
+    """Whether few rows stand alone, each soon after the other: one call wrote them, and then it was quiet.
+
+    A quick loop of one GPU pauses after more rows than a machine has GPUs: a file's buffer takes twenty
+    wide rows at least.
+    """
+    if len(found) < 2 or len(found[0]) > _MOST_IN_A_MACHINE:
+        return False
+    within = sum(abs(b[0] - a[0]) for burst in found for a, b in pairwise(burst))
+    mean_us = within / sum(len(burst) - 1 for burst in found)
+    pauses = sorted(abs(later[0][0] - earlier[-1][0]) for earlier, later in pairwise(found))
+    shortest_us = pauses[len(pauses) // 20]
+    is_quick = mean_us <= _WITHIN_US and shortest_us >= _ALONE * mean_us
+    return is_quick or shortest_us >= _QUIET * within / len(found)
 
 
 def _keep_cells(found: Sequence[_Burst], time: int | None) -> bool:
@@ -249,13 +280,13 @@ def _usual_us(steps: Sequence[float]) -> float | None:
     return _SMALL_SHARE * rising[int(0.9 * (len(rising) - 1))] if rising else None
 
 
-def _widest_us(steps: Sequence[float]) -> float | None:
+def _widest_us(steps: Sequence[float], within_us: float = _WITHIN_US) -> float | None:
     """Return the step from which a burst begins, by the widest gap above short ones.
 
     It does not depend on how many GPUs there are, nor on one interval.
     """
     sizes = sorted(max(abs(s), _FLOOR_US) for s in steps)
-    gaps = [(high / low, low, high) for low, high in pairwise(sizes) if low <= _WITHIN_US]
+    gaps = [(high / low, low, high) for low, high in pairwise(sizes) if low <= within_us]
     ratio, low, high = max(gaps, default=(0.0, 0.0, 0.0))
     return math.sqrt(low * high) if ratio >= 1 / _SMALL_SHARE else None
 

@@ -200,8 +200,9 @@ class Repeats:
         # A sum tells of no sample by itself: which of one that differs is new, nobody can tell.
         gone: npt.NDArray[np.bool_] = told | ~seen
         self._is_sure = bool(known.any()) or any(m.is_sure for m in matches)
-        self.other += int((told & ~same & counts).sum())
-        self.unclear += int((counts & (~seen if self._is_sure else gone)).sum())
+        other = told & ~same & counts
+        self.other += int(other.sum())
+        self.unclear += int((counts & ~other & (~seen if self._is_sure else gone)).sum())
         return gone
 
     def _count(

@@ -6,15 +6,22 @@ import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from carbonlens.importers.sample_shape import SampleShape
+
 if TYPE_CHECKING:
     from carbonlens.importers.contract import Array
 
 
 class SampleDigest:
-    """Hashes times and values as they come; times that are not told are none."""
+    """Hashes times and values as they come; times that are not told are none.
+
+    Attributes:
+        shape: How the samples lie.
+    """
 
     def __init__(self) -> None:
         """Start without a sample."""
+        self.shape = SampleShape()
         self._times, self._values = hashlib.sha256(), hashlib.sha256()
 
     def take(self, t_us: Array | None, values: Array) -> None:
@@ -24,6 +31,7 @@ class SampleDigest:
         if t_us is not None:
             self._times.update(np.ascontiguousarray(t_us).data)
         self._values.update(np.ascontiguousarray(values).data)
+        self.shape.take(t_us, values)
 
     def hexdigest(self) -> str:
         """Return the hash of all that was taken."""

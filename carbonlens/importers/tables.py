@@ -192,11 +192,12 @@ def names_columns(
         header: Names of the columns, lower case.
         aliases: Other spellings of them.
     """
-    if any(map(_NUMBER.fullmatch, cells)):
-        return False
     plain = _plain_names(cells, aliases)
+    # Names that are no column's are words for a figure that failed.
+    if any(map(_NUMBER.fullmatch, cells)) or any(c in UNKNOWN_WORDS and c not in header for c in plain if c):
+        return False
     told = [name for name in plain if name]
-    is_first = len(told) > 1 and plain[0] == header[0]
+    is_first = len(told) > 1 and bool(plain[0]) and plain[0] == header[0]
     return is_first or 0 < len(told) <= 2 * sum(name in header for name in told)
 
 

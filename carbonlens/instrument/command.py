@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from carbonlens.domain.sources import Sources
 from carbonlens.errors import UsageError
 from carbonlens.instrument.callers_environment import callers_environ
 from carbonlens.instrument.child import ChildEnd, held_signals, run_child, subreaper
-from carbonlens.ledger.location import LEDGER_VARIABLE
+from carbonlens.ledger.location import LEDGER_VARIABLE, is_address
 from carbonlens.metering import findings
 from carbonlens.metering.deposit import Deposit
 from carbonlens.metering.ending import killed_by
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _AFTERWARDS: Final = tuple(
     f"carbonlens.ledger.{name}" for name in ("layout", "atomic", "migration", "records", "store", "oddities")
 )
-"""Modules that are needed when the command has ended, in the order in which they need each other."""
+"""Modules that every run needs when its command has ended, in the order in which they need each other."""
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,7 +125,7 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
             fault = error_text(error)
         view = _shown(session) if live else None
         gone = partial(_give_way, session, view) if may_give_way else None
-        end = run_child(argv, environ, held, make_room=gone, meanwhile=(*_AFTERWARDS, *meanwhile))
+        end = run_child(argv, environ, held, make_room=gone, meanwhile=(*_needed(ledger, trace), *meanwhile))
         if view is not None:
             view.stop()
         stored = None
@@ -142,6 +142,15 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         stored=stored,
         fault=fault,
     )
+
+
+def _needed(ledger: Path, trace: TraceTarget | None) -> Iterator[str]:
+    """Yield the names of modules that this run needs when its command has ended."""
+    yield from _AFTERWARDS
+    if is_address(ledger):
+        yield "carbonlens.ledger.outbox"
+    if trace is not None:
+        yield "carbonlens.metering.trace_sealing"
 
 
 def _described(argv: Sequence[str], job: Job, *, record_args: bool) -> Run:

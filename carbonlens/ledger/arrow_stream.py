@@ -122,7 +122,7 @@ class Stream:
         self, formats: Mapping[str, str], batches: Callable[[], Iterator[Mapping[str, Column]]]
     ) -> None:
         """Make nothing yet."""
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self._formats = formats
         self._batches = batches
         self._lent: list[object] = []
@@ -143,7 +143,7 @@ class Stream:
                 ctypes.memset(out, 0, ctypes.sizeof(ArrowArray))
                 if batch is not None:
                     _fill_batch(out.contents, batch, self._formats)
-            except Exception as error:  # noqa: BLE001  # C code called this: it is raised again by who wrote
+            except BaseException as error:  # noqa: BLE001  # C code called this, and would go on after an interrupt as at the stream's end: who wrote raises it again
                 self.error = error
                 return errno.EIO
             return 0

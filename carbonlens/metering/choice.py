@@ -15,6 +15,7 @@ import msgspec
 from carbonlens.domain.estimate import add
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import Boundary
+from carbonlens.metering.pace import STEADY_S
 from carbonlens.metering.parts import Part
 from carbonlens.signals.agreement import disagreement
 
@@ -107,7 +108,7 @@ def _one_method_each(parts: Sequence[Part], window_s: float) -> tuple[list[Part]
         best += winner
         rest = [p for p in group if p not in winner]
         others += rest
-        notes += _disagreements(winner, rest)
+        notes += _disagreements(winner, [p for p in rest if not _is_seldom(p, winner, window_s)])
     return best, others, notes
 
 
@@ -186,6 +187,12 @@ def _relative_width(parts: Sequence[Part]) -> float | None:
         return None
     one = estimates[0]
     return None if one.high is None or one.low is None else (one.high - one.low) / estimates[0].value
+
+
+def _is_seldom(part: Part, winner: Sequence[Part], window_s: float) -> bool:
+    """Tell whether power was read once a second since a counter has the energy: it may miss all of a load."""
+    beside = part.info.unit == "W" and part.info.slow and all(p.info.unit == "J" for p in winner)
+    return beside and window_s > STEADY_S
 
 
 def _disagreements(winner: Sequence[Part], rest: Sequence[Part]) -> list[Finding]:

@@ -61,6 +61,9 @@ def deposit(run: Run, ledger: Path) -> Deposit:
             # No other id would make it fit.
             fault = f"the record cannot be kept: {unfit}"
             return Deposit(run=run, ledger=None, fault=fault, unstorable=True)
+        unloadable = _unloadable(ledger)
+        if unloadable is not None:
+            return Deposit(run=run, ledger=None, fault=unloadable)
         # No ledger takes hours that do not fit, and the job's record must not be lost.
         from carbonlens.ledger.oddities import with_fitting_hours  # as the ledger itself: see below
 
@@ -160,11 +163,27 @@ def _append(run: Run, ledger: Path) -> Run:
     return run
 
 
+def _unloadable(ledger: Path) -> str | None:
+    """Load what storing takes; return why that is impossible, ``None`` where it is not."""
+    try:
+        from carbonlens.ledger import oddities, store  # noqa: F401  # for the effect
+
+        if is_address(ledger):
+            from carbonlens.ledger import outbox  # noqa: F401  # for the effect
+    except Exception as error:  # noqa: BLE001  # law 8: a file of ours that is gone, half written, of another version
+        return (
+            f"what stores a run cannot be loaded: {error_text(error)}; carbonlens was moved or renewed while "
+            "the work ran, and a later command recovers what the run's journal holds"
+        )
+    return None
+
+
 def _opened(place: Path) -> Ledger:
     """Return the ledger of a folder.
 
     Whoever measures in the user's program has loaded it before, and ``run`` does so while its command
-    works: a package that is renewed meanwhile must not be met half old and half new.
+    works: a package that is renewed meanwhile is not met half old and half new. A command that is over
+    within some milliseconds leaves it for afterwards: to load it before would delay every command's start.
     """
     from carbonlens.ledger.store import Ledger
 

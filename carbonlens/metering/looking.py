@@ -16,12 +16,9 @@ from typing import Final, cast
 
 from carbonlens.domain.finding import Finding
 from carbonlens.metering.findings import sensor_stalled
-from carbonlens.metering.pace import FAST_S, easy_s
+from carbonlens.metering.pace import FAST_S, STEADY_S, easy_s
 from carbonlens.metering.sealing import Values
 from carbonlens.metering.sensors import Sensor, SensorInfo
-
-STEADY_S: Final = 10.0
-"""Age of a run from which on a counter's energy is told within a few percent: a hundred of its steps."""
 
 _SKEW_NS: Final = 1_000_000
 """Sensors read further apart than this have their own times noted."""
@@ -56,6 +53,7 @@ class Looking:
         # Those that answer at once are read where the window begins or ends.
         self._quick_first = sorted(self._lines, key=lambda line: hasattr(line.sensor, "ask"))
         self._easy_from_s = max((line.easy_from_s for line in self._lines), default=0.0)
+        self._counters = [line for line, info in zip(self._lines, infos, strict=True) if info.unit == "J"]
         self._seen_ns = 0
         self.reads_power = any(info.unit == "W" for info in infos)
 
@@ -70,7 +68,10 @@ class Looking:
         Args:
             age_s: Seconds since the window began; from some age on power only stands beside a counter.
         """
-        return age_s >= self._easy_from_s
+        if self._easy_from_s == 0.0:
+            return True
+        # A counter that is there and dead has nobody's energy: power is all there is, and changes quickly.
+        return age_s >= self._easy_from_s and all(line.moves for line in self._counters)
 
     def edge(self, *, first: bool) -> Seen:
         """Read all sensors at the start or the end of the window.
@@ -92,6 +93,7 @@ class Looking:
         for line in reversed(self._quick_first) if first else self._quick_first:
             begin_ns = time.monotonic_ns()
             values[line.place] = _read(line.at_edge)
+            line.note(values[line.place], is_first=first)
             times_ns[line.place] = line.read_at(begin_ns, time.monotonic_ns(), bool(values[line.place]), 0.0)
         now_ns = self._seen_ns = time.monotonic_ns() if first else start_ns
         return tuple(values), now_ns, _skew_us(times_ns, now_ns)
@@ -114,8 +116,9 @@ class Looking:
             begin_ns = end_ns
             told = values[line.place] = _read(line.inside)
             end_ns = time.monotonic_ns()
-            easy_rest_s = rest_s if age_s >= line.easy_from_s else 0.0
+            easy_rest_s = rest_s if line.easy_from_s == 0.0 or self.is_easy_at(age_s) else 0.0
             read_ns.append(line.read_at(begin_ns, end_ns, bool(told), easy_rest_s))
+            line.note(told)
         if end_ns - now_ns <= _SKEW_NS:
             return tuple(values), end_ns, None
         times_ns = [end_ns] * len(self._lines)
@@ -135,7 +138,17 @@ class Looking:
 class _Line:
     """One sensor, and when it is to be read next."""
 
-    __slots__ = ("at_edge", "due_ns", "easy_from_s", "inside", "place", "sensor", "tells_time")
+    __slots__ = (
+        "_first",
+        "at_edge",
+        "due_ns",
+        "easy_from_s",
+        "inside",
+        "moves",
+        "place",
+        "sensor",
+        "tells_time",
+    )
 
     def __init__(self, place: int, sensor: Sensor, *, easy_from_s: float) -> None:
         self.place = place
@@ -147,6 +160,17 @@ class _Line:
         here = getattr(sensor, "read_here", None)
         self.inside = cast("Callable[[], Values]", here or partial(sensor.read, edge=False))
         self.tells_time = hasattr(sensor, "read_at_ns")
+        self._first: Values = ()
+        self.moves = False
+
+    def note(self, told: Values, *, is_first: bool = False) -> None:
+        """Note a reading: a counter moves when each of its values is told, and another than at first."""
+        if is_first:
+            self._first = told
+        first, now = self._first or (), told or ()
+        self.moves = len(now) == len(first) > 0 and all(
+            value is not None and value != then for value, then in zip(now, first, strict=True)
+        )
 
     def read_at(self, begin_ns: int, end_ns: int, told: bool, easy_rest_s: float) -> int:
         """Return when a reading was true, and note when the next one is due."""

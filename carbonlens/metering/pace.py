@@ -27,6 +27,10 @@ _AGE_SHARE: Final = 1 / 3600
 _EASY_SHARE: Final = 0.1
 
 
+STEADY_S: Final = 10.0
+"""Age of a run from which on a counter's energy is told within a few percent: a hundred of its steps."""
+
+
 def easy_s(age_s: float) -> float:
     """Return the time between two readings of what loses nothing by waiting.
 

@@ -27,7 +27,7 @@ import msgspec
 
 from carbonlens import errors
 from carbonlens.errors import CarbonlensError, MissingExtraError, RenderError
-from carbonlens.render.worker_main import BROKEN, DONE, FAILED, HEAD, STAGE
+from carbonlens.render.worker_main import ALONE, BROKEN, DONE, FAILED, FOLLOWED, HEAD, STAGE
 
 MEMORY_MB: Final = 1024
 SECONDS: Final = 300.0
@@ -223,27 +223,27 @@ class _Sending:
 
     def __init__(self, request: bytes, later: Later | None) -> None:
         self.request, self.later = request, later
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         """Why what was to come later did not come."""
 
     def write_to(self, pipe: IO[bytes] | None) -> None:
         assert pipe is not None  # noqa: S101  # a pipe was asked for
         # A child that is gone is seen where its answer is awaited.
         with suppress(OSError, ValueError):
-            self._write(pipe, self.request)
+            self._write(pipe, self.request, ALONE if self.later is None else FOLLOWED)
             if self.later is not None:
                 self._write(pipe, self._computed(self.later))
 
     def _computed(self, later: Later) -> bytes:
         try:
             return pickle.dumps(later.compute())
-        except Exception as error:  # noqa: BLE001  # raised again where the answer is awaited
+        except BaseException as error:  # noqa: BLE001  # raised again where the answer is awaited
             self.error = error
             return b""  # it does not come
 
     @staticmethod
-    def _write(pipe: IO[bytes], content: bytes) -> None:
-        pipe.write(HEAD.pack(len(content), 0))
+    def _write(pipe: IO[bytes], content: bytes, kind: int = ALONE) -> None:
+        pipe.write(HEAD.pack(len(content), kind))
         pipe.write(content)
         pipe.flush()
 

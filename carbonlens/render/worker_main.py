@@ -1,7 +1,8 @@
 """Worker, the child's side: renders what its parent asks for, and ends with its parent.
 
 Started by ``worker``, never by hand. Requests come on standard input, answers go to what was
-standard output; a frame is eight bytes of length, one of kind, and the content.
+standard output; a frame is eight bytes of length, one of kind, and the content. The kind of a
+request says whether an argument follows it: nobody needs to understand the request to know that.
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ HEAD: Final = struct.Struct(">QB")
 STAGE, DONE, FAILED, BROKEN = 1, 2, 3, 4
 """Kinds of frames: what is being done, the bytes, an error of ours, any other error as text."""
 
+ALONE, FOLLOWED = 0, 1
+"""Kinds of frames to the child: nothing more belongs to it, the next frame is an argument of it."""
+
+Frame = tuple[int, bytes]
+"""Kind and content of a frame to the child."""
+
 _LOOK_S: Final = 1.0
 _KIB: Final = 1 << 10
 _DENIED: Final = ("socket.connect", "socket.getaddrinfo", "socket.bind", "socket.sendto",
@@ -48,7 +55,7 @@ def main(idle_s: float) -> None:
     nowhere = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nowhere, 0)
     os.dup2(2, 1)  # what a library prints must not stand between the frames
-    requests: queue.Queue[bytes] = queue.Queue()
+    requests: queue.Queue[Frame] = queue.Queue()
     threading.Thread(target=_read, args=(asked, parent, requests), daemon=True).start()
     _warm_up()
     if requests.empty():
@@ -65,7 +72,7 @@ def main(idle_s: float) -> None:
         _serve(request, answers, requests)
 
 
-def _read(asked: int, parent: int, requests: queue.Queue[bytes]) -> None:
+def _read(asked: int, parent: int, requests: queue.Queue[Frame]) -> None:
     """Read requests; end the process, whatever it is at, once the parent is gone."""
     held = bytearray()
     while True:
@@ -79,10 +86,10 @@ def _read(asked: int, parent: int, requests: queue.Queue[bytes]) -> None:
             os._exit(0)
         held += chunk
         while len(held) >= HEAD.size:
-            length, _ = HEAD.unpack_from(held)
+            length, kind = HEAD.unpack_from(held)
             if len(held) < HEAD.size + length:
                 break
-            requests.put(bytes(held[HEAD.size : HEAD.size + length]))
+            requests.put((kind, bytes(held[HEAD.size : HEAD.size + length])))
             del held[: HEAD.size + length]
 
 
@@ -118,13 +125,13 @@ def _deny(event: str, _: object) -> None:
 class _Awaited:
     """An argument that the parent still computes; it comes as the next frame."""
 
-    def __init__(self, requests: queue.Queue[bytes]) -> None:
+    def __init__(self, requests: queue.Queue[Frame]) -> None:
         self._requests = requests
         self._came = False
 
     def __call__(self) -> Any:  # noqa: ANN401  # whatever the function takes
         self._came = True
-        content = self._requests.get()
+        _, content = self._requests.get()
         if not content:
             raise errors.RenderError("what belongs into the report could not be made", mend="see the error")
         return pickle.loads(content)  # noqa: S301  # our parent's, by its pipe
@@ -135,14 +142,15 @@ class _Awaited:
             self._requests.get()
 
 
-def _serve(request: bytes, answers: BinaryIO, requests: queue.Queue[bytes]) -> None:
+def _serve(request: Frame, answers: BinaryIO, requests: queue.Queue[Frame]) -> None:
+    kind, asked = request
+    awaited = _Awaited(requests) if kind == FOLLOWED else None
     listen(lambda words: _send(answers, STAGE, words.encode("utf-8", "replace")))
     memory_mb = None
-    awaited: _Awaited | None = None
     try:
-        memory_mb, where, args, kwargs, later = pickle.loads(request)  # noqa: S301  # our parent's, by its pipe
+        memory_mb, where, args, kwargs, later = pickle.loads(asked)  # noqa: S301  # our parent's, by its pipe
         if later is not None:
-            awaited = kwargs[later] = _Awaited(requests)
+            kwargs[later] = awaited
         _limit(memory_mb)
         module, _, function = where.partition(":")
         made = getattr(import_module(module), function)(*args, **kwargs)

@@ -1,7 +1,8 @@
 """Columns: figures that sum, printed in one unit and to one place so that the print adds up too.
 
 The total is rounded; its parts are rounded down and what is left goes to those that lost most
-(largest remainder). Every later print of one of the figures takes the same number.
+(largest remainder), or where that would take one out of its interval, to others.
+Every later print of one of the figures takes the same number.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 
 from carbonlens.domain.estimate import Estimate
 from carbonlens.reporting.format import Printed, Quantity, Scale, apportion, fixed
+from carbonlens.reporting.rounding_within import within
 
 _MORE_PLACES: Final = 2
 """Places beyond those of the total that are printed for the sake of a small part."""
@@ -114,6 +116,20 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
         value = estimate.value * self.scale.factor
         return abs(number - value) > _ROUGH * abs(value)
 
+    def is_outside(self, name: str, estimate: Estimate) -> bool:
+        """Tell whether a part is printed out of its interval, by more than half a place.
+
+        Args:
+            name: Under which it is in the column.
+            estimate: The figure.
+        """
+        number = self.numbers.get(name)
+        if not number or self.scale is None or estimate.low == estimate.high:
+            return False
+        half = (0.5 + _SAME) * 10.0**-self.places
+        low, high = (None if e is None else e * self.scale.factor for e in (estimate.low, estimate.high))
+        return (low is not None and number < low - half) or (high is not None and number > high + half)
+
     def with_parts(self, whole: float, parts: Mapping[str, Estimate]) -> Column:
         """Return the column with parts rounded so that they sum to a printed number.
 
@@ -127,25 +143,45 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
         if self.scale is None or not parts:
             return self
         held = {n: p for n, p in parts.items() if p.value is not None}
-        values = {n: (p.value or 0.0) * self.scale.factor for n, p in held.items()}
         again = {n: self.said[key] for n, p in held.items() if (key := quantum(p)) in self.said}
-        numbers = self._beside(whole, values, again) if again else None
+        numbers = self._beside(whole, held, again) if again else None
         if numbers is None:
-            numbers = dict(zip(values, apportion([*values.values()], self.places, total=whole), strict=True))
+            numbers = self._apportioned(whole, held)
         said = {quantum(p): numbers[n] for n, p in held.items()}
         return msgspec.structs.replace(self, numbers={**self.numbers, **numbers}, said={**said, **self.said})
 
     def _beside(
-        self, whole: float, values: Mapping[str, float], again: Mapping[str, float]
+        self, whole: float, parts: Mapping[str, Estimate], again: Mapping[str, float]
     ) -> dict[str, float] | None:
         """Return the numbers of parts of which some are given; ``None`` where the others do not fit."""
         grain = 10.0**-self.places
         left = whole - math.fsum(again.values())
-        free = {n: v for n, v in values.items() if n not in again}
-        rounded = dict(zip(free, apportion([*free.values()], self.places, total=left), strict=True))
-        moved = [abs(rounded[n] - v) for n, v in free.items()] or [abs(left)]
+        free = {n: p for n, p in parts.items() if n not in again}
+        rounded = self._apportioned(left, free)
+        moved = [abs(rounded[n] - self._in_unit(p)) for n, p in free.items()] or [abs(left)]
         is_fit = max(moved) < grain if free else moved[0] < grain / 2
         return {**rounded, **again} if is_fit else None
+
+    def _apportioned(self, whole: float, parts: Mapping[str, Estimate]) -> dict[str, float]:
+        """Return the numbers of known parts, inside their intervals where such numbers sum to the whole."""
+        values = [self._in_unit(p) for p in parts.values()]
+        made = dict(zip(parts, apportion(values, self.places, total=whole), strict=True))
+        bare = Column(show=self.show, scale=self.scale, places=self.places, numbers=made)
+        if not any(bare.is_outside(n, p) for n, p in parts.items()):
+            return made
+        ends = [self._ends(p) for p in parts.values()]
+        inside = within(values, ends, self.places, whole)
+        return made if inside is None else dict(zip(parts, inside, strict=True))
+
+    def _in_unit(self, part: Estimate) -> float:
+        return (part.value or 0.0) * (1.0 if self.scale is None else self.scale.factor)
+
+    def _ends(self, part: Estimate) -> tuple[float | None, float | None]:
+        """Return the interval that is printed with a part, in the unit; without one where it is exact."""
+        if self.scale is None or part.low == part.high:
+            return None, None
+        low, high = (None if e is None else e * self.scale.factor for e in (part.low, part.high))
+        return low, high
 
 
 def column(

@@ -11,13 +11,14 @@ from carbonlens.accounting.amounts import NO_CURRENCY
 from carbonlens.accounting.conversions import kwh_to_j
 from carbonlens.accounting.cost import Cost
 from carbonlens.accounting.group_bills import GroupBill
+from carbonlens.accounting.largest_groups import largest_groups
 from carbonlens.accounting.reconciliation import Reconciliation
 from carbonlens.accounting.scope_totals import Total
 from carbonlens.accounting.statement import Statement
 from carbonlens.accounting.statement_lines import Line, key_of
 from carbonlens.domain.estimate import Estimate, add
 from carbonlens.reporting import format as fmt
-from carbonlens.reporting.columns import Column, adds_up, column
+from carbonlens.reporting.columns import MOST_APART, Column, adds_up, column
 
 TOTAL: Final = "total"
 _OF_SUM: Final = ("facility_kwh", "location_kg", "market_kg")
@@ -84,7 +85,10 @@ def joules(kwh: Estimate) -> Estimate:
 
 
 def columns_of(
-    statement: Statement, least: Mapping[str, int] | None = None, before: Columns | None = None
+    statement: Statement,
+    least: Mapping[str, int] | None = None,
+    before: Columns | None = None,
+    most: int | None = None,
 ) -> Columns:
     """Return the columns of a statement: sites, or groups and what no run explains, to the total.
 
@@ -92,24 +96,53 @@ def columns_of(
         statement: Of a period.
         least: Decimals that the column of an amount has at least.
         before: Columns of the same total by other lines, whose numbers a line that is one of them takes.
+        most: Groups that are printed in a line each, the largest; the others then share one.
     """
     prefix, places = f"statement.{statement.period.name}", least or {}
     said = {} if before is None else before.held
-    held = {name: _column(name, statement, places.get(name), said.get(name)) for name in _OF_SUM}
+    held = {name: _column(name, statement, places.get(name), said.get(name), most) for name in _OF_SUM}
     return Columns(held=held, prefix=prefix)
 
 
-def more_places(statement: Statement) -> dict[str, int]:
-    """Return the decimals of the columns that need one more, lest a site or a part of it is printed rough."""
-    held = columns_of(statement).held
-    return {
-        name: one.places + 1
-        for name, one in held.items()
-        if any(one.is_rough(x.key, of(name, x)) for x in statement.lines)
-    }
+def more_places(statements: Sequence[Statement], least: Mapping[str, int], most: int) -> dict[str, int]:
+    """Return the decimals of columns with which no line of a table is rough or out of its interval.
+
+    Within reason: a line that wants more than a few decimals is left as it is.
+
+    Args:
+        statements: Of a period by sites, and split by each label.
+        least: Decimals that the column of an amount has at least.
+        most: Groups of a split that are printed in a line each.
+    """
+    places = dict(least)
+    for _ in range(MOST_APART):
+        short: dict[str, int] = {}
+        held: Columns | None = None
+        for statement in statements:
+            held = columns_of(statement, places, held, most)
+            lines = _printed(statement, most)
+            for name, one in held.held.items():
+                if any(one.is_rough(x.key, e) or one.is_outside(x.key, e) for x, e in _of(name, lines)):
+                    short[name] = one.places + 1
+        if not short:
+            break
+        places |= short
+    return places
 
 
-def _column(name: str, statement: Statement, least: int | None, before: Column | None = None) -> Column:
+def _printed(statement: Statement, most: int) -> Sequence[Line]:
+    """Return the lines of a statement that its table prints in a column that adds up."""
+    kept, others, _ = largest_groups(statement, most)
+    return (*statement.lines, *statement.unattributed, *kept, *([] if others is None else [others]))
+
+
+def _of(name: str, lines: Iterable[Line]) -> Sequence[tuple[Line, Estimate]]:
+    return [(x, of(name, x)) for x in lines]
+
+
+def _column(
+    name: str, statement: Statement, least: int | None, before: Column | None, most: int | None
+) -> Column:
     show = fmt.energy if name.endswith("_kwh") else fmt.mass
     metered = {x.site_id for x in statement.lines if x.kind == "metered"}
     top = [
@@ -133,18 +166,28 @@ def _column(name: str, statement: Statement, least: int | None, before: Column |
                 made = made.with_parts(made.numbers[line.key], _parts(name, own))
     if before is not None and (before.scale, before.places) == (made.scale, made.places):
         made = msgspec.structs.replace(made, said={**made.said, **before.said})
-    return _with_groups(made, name, statement)
+    return _with_groups(made, name, statement, most)
 
 
-def _with_groups(made: Column, name: str, statement: Statement) -> Column:
-    """Return the column with the groups: they and what no run explains come to the total."""
+def _with_groups(made: Column, name: str, statement: Statement, most: int | None) -> Column:
+    """Return the column with the groups: they and what no run explains come to the total.
+
+    Those that share a line come to the number of that line: rounded one by one, hundreds of small ones
+    would take it far from what it is.
+    """
     groups = [x for x in statement.groups if not x.is_lower_bound]
     rests = [x for x in statement.unattributed if x.key in made.numbers]
     every = [of(name, x) for x in (*groups, *rests)]
     if not groups or TOTAL not in made.numbers or not adds_up(of(name, statement.total), every):
         return made
     left = made.numbers[TOTAL] - sum(made.numbers[x.key] for x in rests)
-    return made.with_parts(left, _parts(name, groups))
+    kept, others, _ = largest_groups(statement, len(groups) if most is None else most)
+    held = {x.key for x in kept}
+    shared = [x for x in groups if x.key not in held]
+    if others is None or not adds_up(of(name, others), [of(name, x) for x in shared]):
+        return made.with_parts(left, _parts(name, groups))
+    made = made.with_parts(left, _parts(name, (*kept, others)))
+    return made.with_parts(made.numbers[others.key], _parts(name, shared))
 
 
 def _parts(name: str, lines: Iterable[Line]) -> dict[str, Estimate]:

@@ -25,6 +25,9 @@ from carbonlens.reporting.sustainability_sums import cost_columns
 MOST_ROWS = 300
 """Of a table on a page: WeasyPrint lays out each cell at a cost, and nobody reads more."""
 
+MOST_GROUPS: Final = 12
+"""Groups with a line of their own: the rest share one, and XLSX, JSON and the annex have all."""
+
 NAME = 60
 
 _AMOUNTS: Final[Mapping[str, str]] = {
@@ -73,14 +76,18 @@ class Desk:
         Args:
             statement: Of the quarter, or a split of it.
         """
-        self._columns = columns_of(statement, self._least, self._columns)
+        self._columns = columns_of(statement, self._least, self._columns, MOST_GROUPS)
         return self._columns
 
     @cached_property
     def _least(self) -> Mapping[str, int]:
-        """Decimals of columns: one more where a part would be rough, and what drivers need."""
+        """Decimals of columns: what drivers need, and more where a line of a table would be rough.
+
+        The total is printed alike in every table: what one of them needs, all have.
+        """
         statement = self.given.current
-        return _larger(more_places(statement), self._for_drivers(statement))
+        every = [statement, *self.given.splits.values()]
+        return more_places(every, self._for_drivers(statement), MOST_GROUPS)
 
     def _for_drivers(self, statement: Statement) -> dict[str, int]:
         """Return the decimals with which the drivers of each amount say something, within reason."""
@@ -104,10 +111,6 @@ class Desk:
         if plot is not None:
             self.plots[plot.name] = plot
             yield Picture(name=plot.name, title=plot.title, alt=plot.alt)
-
-
-def _larger(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
-    return {n: max(m[n] for m in (first, second) if n in m) for n in {**first, **second}}
 
 
 def cost_keys(desk: Desk) -> list[str]:

@@ -18,12 +18,9 @@ from carbonlens.reporting.document import Block, Paragraph, TableBlock
 from carbonlens.reporting.figures import Entry
 from carbonlens.reporting.names import clip
 from carbonlens.reporting.statement_columns import TOTAL, Columns, of
-from carbonlens.reporting.sustainability_desk import Desk, heading, table
+from carbonlens.reporting.sustainability_desk import MOST_GROUPS, Desk, heading, table
 from carbonlens.reporting.sustainability_marks import bars
 from carbonlens.reporting.sustainability_prints import by_id, cell, flat
-
-MOST_GROUPS: Final = 12
-"""Groups with a line of their own: the rest share one, and XLSX, JSON and the annex have all."""
 
 _AMOUNTS: Final = ("facility_kwh", "location_kg", "market_kg")
 _HEADS: Final = ("Energy of the facility", "Location-based", "Market-based")

@@ -331,6 +331,16 @@ def test_a_file_of_one_host_may_be_named_after_another_one():
         assert "node" not in row["source_file"]
 
 
+def test_a_first_label_of_two_hosts_is_neither_of_them():
+    hosts = ("gpu07.a.org", "gpu07.b.org")
+    rows = [{"host": h, "run_id": "r", "source_file": "log-gpu07.csv"} for h in hosts]
+    for row in without_any_host_name(rows):
+        assert row["source_file"] == f"log-{host_pseudonym('gpu07')}.csv"
+    whole = [{"host": h, "run_id": "r", "source_file": f"{h}.csv"} for h in hosts]
+    for host, row in zip(hosts, without_any_host_name(whole), strict=True):
+        assert row["source_file"] == f"{host_pseudonym(host)}.csv"
+
+
 @pytest.mark.parametrize("host", ["node7", "node-7.example.org", "a--b"])
 def test_who_holds_the_ledger_finds_a_run_by_the_id_that_a_table_gives_it(tmp_path, host):
     for name in (f"smi-ab-{host}", f"smi-ab-other{host}", "smi-ab"):

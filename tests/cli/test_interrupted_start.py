@@ -135,6 +135,16 @@ def test_the_commands_that_unwind_are_interrupted_as_ever(tmp_path, environ):
         (["/x/main.py"], ["python", "/x/main.py"], False),
         (["-c"], ["python", "-c", "import carbonlens.cli", "-m", "carbonlens.cli.main"], False),
         (["/x/pytest"], ["python", "/x/pytest"], False),
+        (["/b/carbonlens", "run"], ["python", "-IXdev", "-W", "error", "/b/carbonlens", "run"], True),
+        (["/b/carbonlens"], ["python", "--check-hash-based-pycs", "always", "--", "/b/carbonlens"], True),
+        (["-m", "run"], ["python", "-Im", "carbonlens.cli.main", "run"], True),
+        (["-m", "run"], ["python", "-mcarbonlens.cli.main", "run"], True),
+        # Runners that move sys.argv up and run the program within their own.
+        (["/b/carbonlens", "run"], ["python", "/b/memray", "run", "/b/carbonlens", "run"], False),
+        (["/b/carbonlens", "run"], ["python", "-m", "cProfile", "/b/carbonlens", "run"], False),
+        (["/b/carbonlens", "run"], ["python", "-Xdev", "-c", "run()", "/b/carbonlens"], False),
+        (["/x/main.py"], ["python", "-m", "pdb", "-m", "carbonlens.cli.main"], False),
+        (["/b/carbonlens", "run"], ["python", "-", "/b/carbonlens", "run"], False),
         ([], [], False),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from carbonlens.cli import run, run_plain
 from carbonlens.cli.run_plain import FLAGS, VALUES, measured, parsed
 from carbonlens.metering.sensors import nvml_library
+from carbonlens.metering.sensors.candidates import REPLAY
 
 
 @pytest.mark.parametrize(
@@ -114,25 +115,61 @@ def test_a_name_that_is_empty_is_no_name_and_is_said(shell, name):
     assert [f["subject"] for f in run["findings"] if f["code"] == "CL110"] == [name]
 
 
-@pytest.mark.parametrize(
-    ("is_there", "visible", "starts"), [(True, None, 1), (True, "0", 1), (True, "", 0), (False, None, 0)]
-)
-def test_a_driver_starts_beside_what_is_loaded(tmp_path, monkeypatch, is_there, visible, starts):
+@pytest.fixture
+def driver(tmp_path, monkeypatch):
+    """Return the threads in which NVIDIA's library was started; its driver is there, in an empty folder."""
+
     class Library:
         def start(self):
             started.append(threading.current_thread())
 
     started, node = [], tmp_path / "nvidiactl"
-    if is_there:
-        node.touch()
+    node.touch()
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(run_plain, "_DRIVERS", (str(node),))
     monkeypatch.setattr(nvml_library, "process_nvml", Library)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    if visible is not None:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    for name in ("CUDA_VISIBLE_DEVICES", "CARBONLENS_SOURCES", REPLAY):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    return started
+
+
+def loaded():
     run_plain.load()
     for thread in threading.enumerate():
         if thread.name == "carbonlens-nvml":
             thread.join(20)
-    assert len(started) == starts
-    assert threading.main_thread() not in started
+
+
+@pytest.mark.parametrize(
+    ("is_there", "visible", "starts"), [(True, None, 1), (True, "0", 1), (True, "", 0), (False, None, 0)]
+)
+def test_a_driver_starts_beside_what_is_loaded(tmp_path, driver, monkeypatch, is_there, visible, starts):
+    if not is_there:
+        (tmp_path / "nvidiactl").unlink()
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    loaded()
+    assert len(driver) == starts
+    assert threading.main_thread() not in driver
+
+
+@pytest.mark.parametrize(
+    ("declared", "starts"),
+    [
+        ('leave_out = ["nvml_energy", "nvml_power", "nvml_average", "nvml_use"]', 0),
+        ('leave_out = ["rapl"]', 1),
+        ("leave_out = [", 1),  # a broken file declares nothing, and the run says so
+    ],
+)
+def test_a_driver_whose_sensors_are_left_out_is_not_touched(tmp_path, driver, declared, starts):
+    (tmp_path / "pyproject.toml").write_text(f"[tool.carbonlens.sources]\n{declared}\n")
+    loaded()
+    assert len(driver) == starts
+
+
+def test_a_driver_is_not_touched_where_a_recording_is_played(driver, monkeypatch):
+    monkeypatch.setenv(REPLAY, "gpu.csv")
+    loaded()
+    assert driver == []

@@ -59,6 +59,35 @@ def test_gpus_whose_power_goes_up_and_down_keep_levels_of_their_own(tmp_path, gp
     assert float(got.energy_j) == pytest.approx(sum(w for _, w in rows[:-gpus]), rel=0.01)
 
 
+LOOPS = [
+    (gpus, pause_ms, apart_ms)
+    for gpus in (2, 4, 8, 16)
+    for pause_ms in (100, 200, 1000)
+    for apart_ms in (3, 10)
+    # A slow driver that is hardly through when it is asked again looks like one GPU in a loop.
+    if apart_ms == 3 or apart_ms * (gpus - 1) * 5 <= pause_ms
+]
+
+
+@pytest.mark.parametrize(("gpus", "pause_ms", "apart_ms"), LOOPS)
+@pytest.mark.parametrize("spread_w", [0.1, 40])
+@pytest.mark.parametrize("bursts", [3, 60])
+def test_an_ordinary_loop_over_gpus_is_told_by_its_pauses(
+    tmp_path, gpus, pause_ms, apart_ms, spread_w, bursts
+):
+    """Of alike GPUs: what each draws tells nothing."""
+    rows, ms = [], 0.0
+    for _ in range(bursts):
+        for _ in range(gpus):
+            rows.append((round(ms), RNG.normal(250, spread_w)))
+            ms += max(RNG.normal(apart_ms, 1), 0)
+        ms += pause_ms
+    got = read_text(IMPORTER, tmp_path, text_of(rows), UTC)
+    assert "CL265" in codes(got)
+    seconds = (rows[-1][0] - rows[gpus - 1][0]) / 1e3
+    assert float(got.energy_j) == pytest.approx(gpus * 250 * seconds, rel=0.25 if bursts == 3 else 0.05)
+
+
 def test_stamps_of_whole_seconds_tell_no_gpus_apart(tmp_path):
     """One GPU twice a second, or two once a second."""
     text = HEAD + "".join(f"{stamp(n // 2 * 1000)[:-4]}, {100 + n % 7}.00 W\n" for n in range(400))

@@ -58,3 +58,19 @@ def test_the_begin_of_a_header_is_another_one_where_rows_stand_below_it(tmp_path
 )
 def test_a_line_names_columns_where_half_of_its_cells_do_and_none_is_a_number(line, is_one):
     assert is_other_header(line.split(","), ["a", "b", "c"]) is is_one
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",power,status\n0,1,ok\n,N/A,fail\n1,2,ok\n",
+        ",power,energy\n,W,J\n0,1,2\n1,3,4\n",
+        "model,energy,note\nmodel,N/A,none\nm2,5,ok\n",
+        '"",a_w,b_v\n1,2,3\n,nan,nan\n4,5,6\n',
+    ],
+)
+def test_a_row_without_a_figure_is_no_header(tmp_path, text):
+    """A column without a name, as of an index, or a cell that is its column's name, make it none."""
+    file = Source(tmp_path / "a.csv")
+    file.path.write_text(text)
+    assert len(list(Table(file).rows())) == text.count("\n") - 1

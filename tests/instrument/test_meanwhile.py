@@ -1,5 +1,7 @@
 """What a run loads while its command works: the command's end is seen all the same, and nothing is lost."""
 
+import os
+import subprocess
 import sys
 
 import pytest
@@ -48,6 +50,16 @@ def test_one_that_cannot_be_loaded_costs_nothing(folder):
 
 
 def test_a_signal_that_comes_meanwhile_reaches_the_command(folder):
-    text = "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n"
-    end = ended(["sleep", "60"], module(folder, "signal", text), module(folder, "after"))
-    assert (end.signal, end.exit_code) == (15, 143)
+    """In a process of its own: a signal to a process with other threads goes to any of them."""
+    name = module(folder, "signal", "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n")
+    after = module(folder, "after")
+    script = (
+        "from carbonlens.instrument.child import held_signals, run_child\n"
+        "with held_signals() as held:\n"
+        "    end = run_child(['sleep', '60'], {'PATH': '/usr/bin:/bin'}, held,"
+        f" meanwhile={(name, after)!r})\n"
+        "print(end.signal, end.exit_code)\n"
+    )
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)])}
+    said = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True)
+    assert said.stdout.split() == ["15", "143"], said.stderr

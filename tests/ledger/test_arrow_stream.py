@@ -136,6 +136,19 @@ def test_what_making_a_batch_raised_is_kept_and_everything_given_back():
     assert not arrow_structs.held
 
 
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), SystemExit(3), MemoryError()])
+def test_an_interrupt_while_a_batch_is_made_is_no_end_of_the_stream(raised):
+    def batches():
+        yield batch_of([(1, 2, 3, "a", "b", "c", "d")] * 5)
+        raise raised
+
+    stream = Stream(FORMATS, batches)
+    with pytest.raises(Exception, match="a batch could not be made"):
+        read(stream)
+    assert stream.error is raised
+    assert not arrow_structs.held
+
+
 def test_columns_of_two_lengths_are_no_batch():
     stream = Stream({"a": INTEGER, "b": INTEGER}, lambda: iter([{"a": numbers([1]), "b": numbers([1, 2])}]))
     with pytest.raises(Exception, match="a batch could not be made"):

@@ -133,6 +133,24 @@ def test_power_beside_a_counter_is_read_at_every_look_of_a_young_run_and_once_a_
     assert sum(told is not None and told[1] for told in old) >= 2
 
 
+@pytest.mark.parametrize("dies_at", [0, 3])
+def test_power_beside_a_counter_that_stands_still_is_read_at_every_look(dies_at):
+    """Or that has failed: power has the energy then, and each look counts."""
+    counter, power = CounterSensor(), PowerSensor()
+    alive, asked = counter.read, []
+
+    def read(*, edge):
+        asked.append(edge)
+        return alive(edge=edge) if len(asked) <= dies_at else (None if dies_at else 5.0,)
+
+    counter.read = read
+    one = beside(counter, power)
+    one.edge(first=True)
+    assert all(told is not None and told[1] for told in reads_at(one, [2 + k / 10 for k in range(21)]))
+    assert not one.is_easy_at(100)
+    assert all(told is not None and told[1] for told in reads_at(one, [100 + k / 10 for k in range(21)]))
+
+
 def test_power_whose_devices_no_counter_counts_is_read_at_every_look():
     counter, power = CounterSensor(), PowerSensor()
     other = msgspec.structs.replace(

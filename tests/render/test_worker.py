@@ -16,6 +16,7 @@ from carbonlens.errors import RenderError, VerificationError
 from carbonlens.render import worker
 from carbonlens.render.html import render_html
 from carbonlens.render.worker import Later, Limits, Worker
+from tests.render import worker_tasks
 from tests.render.pages import pdf, view
 
 HTML = "carbonlens.render.html:render_html"
@@ -95,10 +96,46 @@ def test_what_could_not_be_computed_meanwhile_is_told_as_what_it_is(one):
     assert one.render(f"{TASKS}:fill", 1) == b"x" * (1 << 20)
 
 
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, ValueError])
+def test_whatever_ends_what_is_computed_meanwhile_is_told_at_once(error):
+    def rest():
+        raise error
+
+    made = Worker()
+    began = time.monotonic()
+    with pytest.raises(error):
+        made.render(f"{TASKS}:joined", b"first", later=Later(name="rest", compute=rest))
+    assert time.monotonic() - began < Limits().seconds / 2
+    made.close()
+
+
 def test_what_is_not_waited_for_is_no_request(one):
     with pytest.raises(VerificationError, match="not that of its figure"):
         one.render(f"{TASKS}:refuse_without_waiting", later=Later(name="rest", compute=lambda: b"rest"))
     assert one.render(f"{TASKS}:fill", 1) == b"x" * (1 << 20)
+
+
+class _Unreadable:
+    """Pickles here, and cannot be unpickled in the process."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __reduce__(self):
+        return worker_tasks.fail, (self.error,)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, MemoryError, RenderError])
+@pytest.mark.parametrize("where", ["request", "rest"])
+def test_after_what_cannot_be_read_there_each_request_gets_its_own_answer(one, error, where):
+    bad = _Unreadable(error)
+    first, rest = (bad, b"rest") if where == "request" else (b"first", bad)
+    with pytest.raises(RenderError):
+        one.render(f"{TASKS}:joined", first, later=Later(name="rest", compute=lambda: rest))
+    for size in (1, 2, 3):
+        assert len(one.render(f"{TASKS}:fill", size)) == size << 20
+    told = one.render(f"{TASKS}:joined", b"first ", later=Later(name="rest", compute=lambda: b"rest"))
+    assert told == b"first rest"
 
 
 def test_what_is_being_done_is_told(one):

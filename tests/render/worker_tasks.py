@@ -8,12 +8,16 @@ import socket
 import subprocess
 import time
 
-from carbonlens.errors import VerificationError
+from carbonlens.errors import RenderError, VerificationError
 from carbonlens.render.stages import stage
 
 
 def refuse():
     raise VerificationError("is not that of its figure", where="some.figure", mend="mend it")
+
+
+def fail(error):
+    raise error("cannot be read", mend="mend it") if error is RenderError else error("cannot be read")
 
 
 def fill(megabytes):
