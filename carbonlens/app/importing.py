@@ -26,7 +26,7 @@ from carbonlens.app.importing_places import Places
 from carbonlens.app.importing_placing import Placing
 from carbonlens.app.importing_readings import NAME as READINGS_FORMAT
 from carbonlens.app.importing_readings import ReadingKeeper, claims_readings
-from carbonlens.app.importing_rest import check_times, rest, rest_in, without_rest
+from carbonlens.app.importing_rest import check_times, check_times_beside, rest, rest_in, without_rest
 from carbonlens.app.importing_runs import RunKeeper
 from carbonlens.app.importing_told import options_of, said_of
 from carbonlens.app.importing_totals import FileResult, FileStatus, ImportResult, Sums, Totals
@@ -155,6 +155,7 @@ class _Session:
             if not twin.counts and not self._says_more(group, before, said):
                 return [self._duplicate(s, reader.name, twin.finding) for s in group.sources]
             check_times(group.main, before.told, said)
+            check_times_beside(group.main, before, said, partial(self._runs.beside, reader.name))
             if before.grown:
                 before = msgspec.structs.replace(before, told=without_rest(before.told))
             options = options_of({**before.told, **said}, self._table_of(group.main))

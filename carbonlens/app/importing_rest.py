@@ -12,7 +12,8 @@ from typing import Final
 
 import msgspec
 
-from carbonlens.app.importing_again import Before
+from carbonlens.app.importing_again import Before, told_of
+from carbonlens.app.importing_devices import sure_devices
 from carbonlens.app.importing_overlaps import Apart, Overlapped, step_s
 from carbonlens.app.importing_told import zones_in
 from carbonlens.app.importing_twins import of_host
@@ -137,14 +138,48 @@ def check_times(source: Source, told: Mapping[str, str], said: Mapping[str, str]
     Raises:
         InputFileError: If its times would be others now: which part counts is not known of those.
     """
-    of_times = {*zones_in(said), *(name for name in _OF_TIMES if name in said)}
-    changed = sorted(name for name in of_times if told.get(name) != said[name])
+    changed = _changed_times(told, said)
     if rest_in(told) is not None and changed:
         raise InputFileError(
             f"is counted in part, beside another trace, and {changed[0]} would change its times",
             where=source.shown,
             mend="import both traces into a new ledger, with that option from the begin",
         )
+
+
+def check_times_beside(
+    source: Source, before: Before, said: Mapping[str, str], beside: Callable[[Run], Sequence[Run]]
+) -> None:
+    """Refuse other times for a source beside which a part of another one is left out.
+
+    Args:
+        source: The source.
+        before: What was imported of it before.
+        said: What is said now.
+        beside: Tells the runs that share a device and time with one.
+
+    Raises:
+        InputFileError: If its times would be others now: what was left out of the other would be nowhere.
+    """
+    changed = _changed_times(before.told, said)
+    for run in before.runs if changed else ():
+        if run.start_us is None or run.end_us is None:
+            continue
+        # The part that counts begins after the end, and not at once.
+        length_us = run.end_us - run.start_us
+        wide = msgspec.structs.replace(run, start_us=run.start_us - length_us, end_us=run.end_us + length_us)
+        for other in beside(wide):
+            if rest_in(told_of([other])) is not None and any(sure_devices(run, other)):
+                raise InputFileError(
+                    f"has a time that is left out of {_file(other)}, and {changed[0]} would change it",
+                    where=source.shown,
+                    mend="import both traces into a new ledger, with that option from the begin",
+                )
+
+
+def _changed_times(told: Mapping[str, str], said: Mapping[str, str]) -> list[str]:
+    of_times = {*zones_in(said), *(name for name in _OF_TIMES if name in said)}
+    return sorted(name for name in of_times if told.get(name) != said[name])
 
 
 def _say_left_out(

@@ -21,8 +21,6 @@ _MOST_FILES = 8
 _MOST_REFUSED = 20
 _MOST_ASIDE = 3
 _PATH_WIDTH = 40
-_LEAST_PATH = 24
-"""Columns that a refused file's path is shown in at least, however long the reason is."""
 
 
 def print_as_json(result: ImportResult) -> None:
@@ -130,18 +128,19 @@ def _print_refused(result: ImportResult) -> None:
     """Name the files that were refused, and why."""
     refused = [f for f in result.files if f.status == "refused"]
     for file in refused[:_MOST_REFUSED]:
-        why = next((x.message for x in file.findings if x.severity == "error"), "nothing of it can be used")
-        why = "is of no known format" if why.startswith("is of no known format") else why
-        output.say(f"refused {_named(file.path, why, output.width() - 8)}")
+        error = next((x for x in file.findings if x.severity == "error"), None)
+        why = "nothing of it can be used" if error is None else error.message
+        mend = f" ({error.mend})" if error is not None and error.mend else ""
+        if why.startswith("is of no known format"):
+            why, mend = "is of no known format", ""
+        if output.columns(f"refused {file.path} {why}{mend}") <= output.width():
+            output.say(f"refused {output.clean(file.path)} {why}{mend}")
+            continue
+        for line in output.wrap(f"refused {_end_of(file.path, _PATH_WIDTH)} {why}{mend}", output.width()):
+            output.say(line)
     if len(refused) > _MOST_REFUSED:
         left = counted(len(refused) - _MOST_REFUSED, "more refused file")
         output.say(f"... and {left} (--json lists all, with the reason)")
-
-
-def _named(path: str, why: str, width: int) -> str:
-    """Return a path and the reason on one line: of a long path the end is kept, for it tells the file."""
-    room = max(width - output.columns(why) - 1, _LEAST_PATH)
-    return output.clip(f"{_end_of(path, room)} {why}", width)
 
 
 def _end_of(path: str, width: int) -> str:

@@ -31,6 +31,15 @@ that tools' logs are known by is ``-lms 10``."""
 _SLOWLY_US: Final = 25_000.0
 """The same, of a driver that takes its time over many fields."""
 
+_HARDLY_US: Final = 200_000.0
+"""The same, where it is hardly through when it is asked again."""
+
+_LONGER: Final = 1.3
+"""How many times as long as the others the step to the next burst is then at least."""
+
+_ROUNDED: Final = 3.0
+"""Milliseconds by which steps of one loop may differ since stamps are told in such."""
+
 _FLOOR_US: Final = 500.0
 """Half of the millisecond that stamps are told in: what a step of none may be."""
 
@@ -172,7 +181,29 @@ def bursts_of(
             _are_closer_than_a_loop(whole) or _are_of_one_call(whole) or _keep_cells(whole, time)
         )
         return Bursts(usual, apart_us, "several" if is_told else "unclear")
-    return None
+    return _hardly_apart(times_us, rows, time) if told_in_us <= _QUICKEST_US else None
+
+
+def _hardly_apart(times_us: Sequence[float], rows: Sequence[Cells], time: int | None) -> Bursts | None:
+    """Return the bursts of a driver that is hardly through when it is asked again: each a little apart.
+
+    One GPU's loop has no step that is longer each second or each eighth time: where one is, it may be of
+    several.
+    """
+    steps = [later - earlier for earlier, later in pairwise(times_us)]
+    apart_us = _widest_us(steps, _HARDLY_US, 1 / _LONGER)
+    if apart_us is None:
+        return None
+    short = max((abs(s) for s in steps if abs(s) <= apart_us), default=0.0)
+    long = min((abs(s) for s in steps if abs(s) > apart_us), default=0.0)
+    found = _parted(times_us, rows, apart_us)
+    if len(found) <= _FEWEST or long - short < _ROUNDED * _QUICKEST_US:
+        return None
+    usual, count = Counter(map(len, found)).most_common(1)[0]
+    if not 2 <= usual <= _MOST_IN_A_MACHINE or count < _REGULAR_SHARE * (len(found) - 1):
+        return None
+    whole = [burst for burst in found if len(burst) == usual]
+    return Bursts(usual, apart_us, "several" if _keep_cells(whole, time) else "unclear")
 
 
 def are_several(times_us: Sequence[float], rows: Sequence[Cells]) -> bool:
@@ -280,7 +311,9 @@ def _usual_us(steps: Sequence[float]) -> float | None:
     return _SMALL_SHARE * rising[int(0.9 * (len(rising) - 1))] if rising else None
 
 
-def _widest_us(steps: Sequence[float], within_us: float = _WITHIN_US) -> float | None:
+def _widest_us(
+    steps: Sequence[float], within_us: float = _WITHIN_US, share: float = _SMALL_SHARE
+) -> float | None:
     """Return the step from which a burst begins, by the widest gap above short ones.
 
     It does not depend on how many GPUs there are, nor on one interval.
@@ -288,7 +321,7 @@ def _widest_us(steps: Sequence[float], within_us: float = _WITHIN_US) -> float |
     sizes = sorted(max(abs(s), _FLOOR_US) for s in steps)
     gaps = [(high / low, low, high) for low, high in pairwise(sizes) if low <= within_us]
     ratio, low, high = max(gaps, default=(0.0, 0.0, 0.0))
-    return math.sqrt(low * high) if ratio >= 1 / _SMALL_SHARE else None
+    return math.sqrt(low * high) if ratio >= 1 / share else None
 
 
 def _parted(times_us: Sequence[float], rows: Sequence[Cells], apart_us: float) -> list[_Burst]:

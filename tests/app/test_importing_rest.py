@@ -126,6 +126,20 @@ def test_another_zone_for_a_log_that_is_counted_in_part_is_refused(imported, tmp
     assert [r.duration_s for r in counting(imported.ledger)] == [59, 30]
 
 
+@pytest.mark.parametrize("first", [(0, 60), (60, 120)])
+def test_another_zone_for_the_log_that_another_one_is_cut_beside_is_refused(imported, tmp_path, first):
+    """Its time would be nobody's: what the other told of it was left out."""
+    imported({"one.csv": log(*first), "two.csv": log(30, 90)})
+    before = [r.duration_s for r in counting(imported.ledger)]
+    moved = import_files([tmp_path / "one.csv"], ledger=imported.ledger, placing=Placing(tz="Europe/Paris"))
+    (file,) = moved.files
+    assert file.status == "refused"
+    assert "is left out of two.csv" in file.findings[0].message
+    assert [r.duration_s for r in counting(imported.ledger)] == before
+    same = import_files([tmp_path / "one.csv"], ledger=imported.ledger, placing=Placing(tz="UTC"))
+    assert same.files[0].status == "duplicate"
+
+
 def test_another_device_is_untouched(imported, tmp_path):
     """A board that only the later log tells of keeps all of its time: then nothing is cut, and it is said."""
     one, two = log(0, 60), log(30, 90)

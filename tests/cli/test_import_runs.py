@@ -221,6 +221,26 @@ def test_of_a_long_path_the_file_and_the_reason_are_shown(shell, tmp_path):
     assert "empty_1.csv" in few
 
 
+UNPOWERED = """\
+timestamp, index, name, utilization.gpu [%]
+2026/03/01 10:00:00.000, 0, Tesla V100S-PCIE-32GB, 0 %
+"""
+
+
+def test_of_each_refused_file_the_whole_reason_and_the_mend_are_shown(shell, tmp_path):
+    """Nothing else would show them: a list of many files has a line or two for each."""
+    for number in range(9):
+        (tmp_path / f"no_power_{number}.csv").write_text(UNPOWERED)
+    (tmp_path / "runs.csv").write_text(TABLE)
+    printed = shell("import", tmp_path).stdout
+    refused = [line for line in printed.splitlines() if line.startswith(("refused", "  "))]
+    assert all(len(line) <= 80 for line in refused), refused
+    plain = " ".join(printed.split())
+    for file in shell.json("import", tmp_path)["files"]:
+        for finding in file["findings"] if file["status"] == "refused" else ():
+            assert f"{finding['message']} ({finding['mend']})" in plain
+
+
 def test_a_trace_that_is_counted_in_part_is_an_error_when_strict(shell, tmp_path):
     """A log that was rotated begins with lines of the one before: said, and --strict fails on it."""
     for name, seconds in (("one.csv", range(30)), ("two.csv", range(20, 50))):

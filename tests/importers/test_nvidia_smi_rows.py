@@ -88,6 +88,34 @@ def test_an_ordinary_loop_over_gpus_is_told_by_its_pauses(
     assert float(got.energy_j) == pytest.approx(gpus * 250 * seconds, rel=0.25 if bursts == 3 else 0.05)
 
 
+@pytest.mark.parametrize(
+    ("gpus", "apart_ms", "pause_ms"), [(8, 10, 30), (2, 50, 150), (4, 20, 40), (8, 50, 150)]
+)
+@pytest.mark.parametrize("spread_w", [1, 40])
+def test_gpus_of_a_driver_that_is_hardly_through_are_never_taken_for_one(
+    tmp_path, gpus, apart_ms, pause_ms, spread_w
+):
+    rows, ms = [], 0.0
+    for _ in range(100):
+        for gpu in range(gpus):
+            rows.append((round(ms), 100 * (gpu + 1) * (spread_w == 1) + RNG.normal(300, spread_w)))
+            ms += apart_ms if gpu < gpus - 1 else pause_ms
+    text = text_of(rows)
+    if spread_w == 40:
+        refused(tmp_path, text)
+    else:
+        assert "CL265" in codes(read_text(IMPORTER, tmp_path, text, UTC))
+
+
+@pytest.mark.parametrize("step_ms", [2.5, 10.5, 100.4])
+@pytest.mark.parametrize("jitter_ms", [0, 0.4, 2])
+def test_one_gpu_in_a_loop_is_one_gpu(tmp_path, step_ms, jitter_ms):
+    """Stamps of milliseconds make its steps differ by one, in turn."""
+    ms = np.cumsum(np.maximum(step_ms + RNG.normal(0, jitter_ms, 2000), 1))
+    got = read_text(IMPORTER, tmp_path, text_of([(t, 200.0) for t in ms]), UTC)
+    assert float(got.energy_j) == pytest.approx(0.2 * (ms[-1] - ms[0]), rel=0.01)
+
+
 def test_stamps_of_whole_seconds_tell_no_gpus_apart(tmp_path):
     """One GPU twice a second, or two once a second."""
     text = HEAD + "".join(f"{stamp(n // 2 * 1000)[:-4]}, {100 + n % 7}.00 W\n" for n in range(400))
