@@ -46,6 +46,7 @@ from carbonlens.importers.mapped_table import IMPORTER as MAPPED_TABLE
 from carbonlens.importers.records import label_of
 from carbonlens.importers.sources import Source, sources_of
 from carbonlens.ledger.opening import open_ledger
+from carbonlens.ledger.parquet import one_engine
 from carbonlens.ledger.store import Ledger
 
 __all__ = ["FileResult", "ImportResult", "Placing", "Totals", "import_files"]
@@ -83,7 +84,8 @@ def import_files(
     """
     said = placing or Placing()
     told = msgspec.structs.replace(said, tags={**said.tags, **(tags or {})}, site=site or said.site)
-    with open_ledger(ledger) as store:
+    # Each batch is written by DuckDB, which takes longer to start than to write a run.
+    with one_engine(), open_ledger(ledger) as store:
         store.ensure_writable()
         session = _Session(store, told)
         results = session.run(list(files_of(paths)), progress or _silent)

@@ -167,12 +167,17 @@ def bursts_of(
         told_in_us: What times are told in.
     """
     steps = [later - earlier for earlier, later in pairwise(times_us)]
-    for apart_us in (_widest_us(steps), _widest_us(steps, _SLOWLY_US), _usual_us(steps)):
+    slowly_us = _widest_us(steps, _SLOWLY_US)
+    for apart_us, most in (
+        (_widest_us(steps), _MOST_GPUS),
+        (slowly_us, _MOST_IN_A_MACHINE),
+        (_usual_us(steps), _MOST_GPUS),
+    ):
         if apart_us is None:
             continue
         found = _parted(times_us, rows, apart_us)
         usual, count = Counter(map(len, found)).most_common(1)[0]
-        if not 2 <= usual <= _MOST_GPUS or len(found) < 2 or count < _REGULAR_SHARE * (len(found) - 1):
+        if not 2 <= usual <= most or len(found) < 2 or count < _REGULAR_SHARE * (len(found) - 1):
             continue
         if sum(map(_is_one_row, found)) >= _REGULAR_SHARE * len(found):
             return Bursts(usual, apart_us, "one row")

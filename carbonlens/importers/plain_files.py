@@ -56,7 +56,7 @@ def _copy(source: Source, place: Path) -> Path:
 
 
 def _too_large(source: Source) -> InputFileError:
-    most = f"{LARGEST_COPY // 1024**3} GiB"
+    most = f"{LARGEST_COPY // 1024**2} MiB"
     return InputFileError(
         f"unpacks to more than {most}, or than half of the room for temporary files",
         where=source.shown,

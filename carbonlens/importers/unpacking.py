@@ -25,6 +25,14 @@ UNREADABLE: Final = (
 ``UnicodeError`` its name."""
 
 
+MOST_MEMBERS: Final = 1000
+"""Files of one ZIP archive that are read: each is looked up in the list of all of them."""
+
+
+class CrowdedError(zipfile.BadZipFile):
+    """A ZIP archive holds so many files that finding each takes longer than reading it."""
+
+
 class GzippedError(zipfile.BadZipFile):
     """A ZIP archive that is gzipped as a whole."""
 
@@ -71,6 +79,8 @@ def archive_fault(error: BaseException) -> tuple[str, str]:
             "is a ZIP archive with a name in it that is no UTF-8",
             "unpack it yourself, and import the folder",
         )
+    if isinstance(error, CrowdedError):
+        return f"is a ZIP archive of {error}", "unpack it yourself, and import the folder"
     if isinstance(error, GzippedError):
         return f"is a ZIP archive that cannot be opened ({error})", "undo the gzip, and import the archive"
     mend = "copy it again: its end, which lists its files, may be missing; or unpack it yourself"
@@ -111,7 +121,10 @@ def members_of(path: Path) -> list[str]:
         names = archive.namelist()
     if "" in names:
         raise zipfile.BadZipFile("a file in it has no name")
-    return sorted(name for name in names if not name.endswith("/") and not _is_hidden(name))
+    found = sorted(name for name in names if not name.endswith("/") and not _is_hidden(name))
+    if len(found) > MOST_MEMBERS:
+        raise CrowdedError(f"{len(found)} files, and no more than {MOST_MEMBERS} are looked for in one")
+    return found
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import chain
@@ -37,7 +37,7 @@ def write(file: Path, columns: Mapping[str, str], rows: Iterable[object]) -> Non
         UnwritableError: If DuckDB cannot write the file.
         OSError: If the folder cannot be written.
     """
-    with whole(file) as (connection, folder):
+    with whole(file, connect_to_one) as (connection, folder):
         source = rows_source(folder / ROWS, columns, rows)
         connection.execute(copied(f"SELECT * FROM {source}", folder))  # noqa: S608  # our own names and quoted paths: SQL takes no parameter there
 
@@ -63,8 +63,14 @@ def copied(query: str, folder: Path, *options: str) -> str:
 
 
 @contextmanager
-def whole(file: Path) -> Iterator[tuple[DuckDBPyConnection, Path]]:
+def whole(
+    file: Path, connecting: Callable[[], DuckDBPyConnection] | None = None
+) -> Iterator[tuple[DuckDBPyConnection, Path]]:
     """Lend a DuckDB and a folder; what is written there under ``NEW`` then becomes the file.
+
+    Args:
+        file: To be written.
+        connecting: Opens the DuckDB, which is one of its own when ``None``.
 
     Raises:
         MissingExtraError: If DuckDB is not installed.
@@ -72,7 +78,7 @@ def whole(file: Path) -> Iterator[tuple[DuckDBPyConnection, Path]]:
         RecordError: If a value does not fit its column.
         OSError: If the folder cannot be written.
     """
-    connection = connect()
+    connection = (connecting or connect)()
     import duckdb
 
     try:

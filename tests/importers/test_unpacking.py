@@ -220,6 +220,23 @@ def test_a_copy_for_a_library_is_bounded(tmp_path, monkeypatch, make):
     assert "unpack it yourself" in caught.value.mend
 
 
+@pytest.mark.parametrize("count", [1000, 1001])
+def test_an_archive_of_very_many_files_is_refused_at_once(tmp_path, count):
+    """Each is looked up among all: 3000 of one byte took minutes."""
+    with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
+        for number in range(count):
+            archive.writestr(f"{number}.csv", "a")
+    found = list(sources_of(tmp_path / "many.zip"))
+    if count == 1000:
+        assert len(found) == count
+        return
+    (one,) = found
+    assert one.fault == (
+        "is a ZIP archive of 1001 files, and no more than 1000 are looked for in one",
+        "unpack it yourself, and import the folder",
+    )
+
+
 def test_a_copy_leaves_room_for_temporary_files(tmp_path, monkeypatch):
     (tmp_path / "any").write_bytes(gzip.compress(bytes(range(256)) * 4096))
     left = shutil.disk_usage(tmp_path)._replace(free=1024**2)
