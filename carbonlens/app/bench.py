@@ -101,6 +101,8 @@ def bench(  # noqa: PLR0913  # optional and by name
         written = bench_series.Written(name, measured, store, told)
         result = run_bench(given, place, scratch=scratch, progress=told, done=done, checked=written.leave_out)
     _require_a_candidate(given, result)
+    if result.ended == "interrupted" and not result.rounds:
+        raise KeyboardInterrupt  # there is nothing to compare yet
     found = compared(name, ledger=store.path, vector=given.vector).noting(
         (*notes, *_about(result, given.pace))
     )

@@ -78,7 +78,7 @@ def bench_command(  # each is an option of the command line
     terms = parse_terms(margin, gate or [], volume)
     given = _given(spec, baseline, candidate or [], units, unit, name)
     given = _paced(given, (rounds, half_width, window), budget, is_quick=spec is None)
-    with ended_in_order(), _naming(spec), demo_view.progress() as bars:
+    with _told_of_an_early_end(), ended_in_order(), _naming(spec), demo_view.progress() as bars:
         outcome = bench(
             given, ledger=ledger, report_dir=report, resume=resume, vector=vector, terms=terms, progress=bars
         )
@@ -87,6 +87,18 @@ def bench_command(  # each is an option of the command line
         raise grammar.Exit(3)
     if outcome.result.ended == "interrupted":
         raise grammar.Exit(130)
+
+
+@contextmanager
+def _told_of_an_early_end() -> Iterator[None]:
+    """Say what an interrupt before there is anything to compare comes to."""
+    from carbonlens.cli import output
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        output.note("interrupted before a round was complete: there is nothing to compare")
+        raise
 
 
 @contextmanager

@@ -288,6 +288,31 @@ def test_ctrl_c_keeps_finished_rounds_and_resume_goes_on(shell, folder):
     assert (second["study"], second["rounds"]) == (first["study"], 12)
 
 
+@pytest.mark.parametrize("calls", [1, 2])
+def test_ctrl_c_before_a_round_is_complete_says_so(shell, folder, calls):
+    """While it is checked, or when one of two was measured: there is nothing to compare."""
+    (folder / "slow.sh").write_text(
+        f"echo . >> calls\n[ $(wc -l < calls) -lt {calls} ] || {{ touch stuck; sleep 2; }}\n"
+    )
+    quick = ["--baseline", "sh slow.sh", "--candidate", "sleep 0.05", "--units", "1", "--window", "0.01"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "carbonlens.cli.main", "bench", *quick],
+        cwd=folder,
+        env=shell.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not (folder / "stuck").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT), err
+    assert "before a round was complete" in err
+    assert "no measured run" not in err + out
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
