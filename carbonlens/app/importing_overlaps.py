@@ -286,7 +286,7 @@ def _is_named_for_another(run: Run, held: Run, source: Source) -> bool:
     """Whether files are named for two machines; a device that is one in the world goes before names."""
     if any(is_one_in_the_world(d) for d in shared(run, held)):
         return False
-    mine, theirs = run.host_id or host_in(source.name), held.host_id or host_in(_file(held))
+    mine, theirs = run.host_id or host_in(source.name), held.host_id or host_in(file_of(held))
     return mine is not None and theirs is not None and mine != theirs
 
 
@@ -317,7 +317,8 @@ def _tool(run: Run) -> str:
     return run.origin.instrument.partition("/")[0] if run.origin else ""
 
 
-def _file(run: Run) -> str:
+def file_of(run: Run) -> str:
+    """Return the name of the file that a run was read from; empty where none is kept."""
     return (run.origin.source_file if run.origin else None) or ""
 
 
@@ -326,7 +327,7 @@ def _more(count: int) -> str:
 
 
 def _say_copy(source: Source, held: Run) -> Finding:
-    other = _file(held)
+    other = file_of(held)
     if is_copy_by_name(source.name, other):
         text = f"holds the same samples as {other}, which was imported before; counted once"
         return Finding(code="CL210", severity="info", message=text, file=source.shown)
@@ -335,7 +336,7 @@ def _say_copy(source: Source, held: Run) -> Finding:
 
 
 def _say_hosts(source: Source, held: Run) -> Finding:
-    text = f"holds the same samples as {_file(held)}, and is named for another host: counted as that host's"
+    text = f"holds the same samples as {file_of(held)}, and is named for another host: counted as that host's"
     return Finding(code="CL291", severity="warning", message=text, file=source.shown, mend=_MEND_HOSTS)
 
 
@@ -344,8 +345,8 @@ def _say_refused(source: Source, sure: Sequence[_Beside]) -> Finding:
     told = {d for o in sure for d in o.devices}
     others = [d for d in devices_of(most.record.run) if d not in told]
     text = (
-        f"tells of {most.overlap_s:.6g} s of {most.devices[0]} that {_file(most.held)}{_more(len(sure) - 1)} "
-        "tells of too: left out, for its energy would count twice"
+        f"tells of {most.overlap_s:.6g} s of {most.devices[0]} that {file_of(most.held)}"
+        f"{_more(len(sure) - 1)} tells of too: left out, for its energy would count twice"
     )
     if others:
         text += f"; what it tells of {', '.join(others[:4])} is left out with it"
@@ -356,14 +357,14 @@ def _say_refused(source: Source, sure: Sequence[_Beside]) -> Finding:
 
 def _say_filled(source: Source, most: _Beside) -> Finding:
     text = (
-        f"tells of {most.overlap_s:.6g} s of {most.devices[0]} that {_file(most.held)} reaches over: one of "
-        "them has a gap where the other tells, and both are counted"
+        f"tells of {most.overlap_s:.6g} s of {most.devices[0]} that {file_of(most.held)} reaches over: one"
+        " of them has a gap where the other tells, and both are counted"
     )
     return Finding(code="CL296", severity="warning", message=text, file=source.shown, mend=_MEND_FILLED)
 
 
 def _say_doubt(source: Source, most: _Beside, *, more: int) -> Finding:
-    named, other = ", ".join(shared(most.record.run, most.held)[:4]), _file(most.held)
+    named, other = ", ".join(shared(most.record.run, most.held)[:4]), file_of(most.held)
     text = (
         f"tells of {most.overlap_s:.6g} s of a device named {named}, as {other}{_more(more)} does; "
         "nobody can tell whether both tell of the same: both are counted"
@@ -373,8 +374,8 @@ def _say_doubt(source: Source, most: _Beside, *, more: int) -> Finding:
 
 def _say_alike(source: Source, other: _Beside) -> Finding:
     text = (
-        f"holds the same samples as {_file(other.held)}; neither their times and values nor an id tell that "
-        "they are one log: both are counted"
+        f"holds the same samples as {file_of(other.held)}; neither their times and values nor an id tell"
+        " that they are one log: both are counted"
     )
     return Finding(code="CL296", severity="warning", message=text, file=source.shown, mend=_MEND_DOUBT)
 

@@ -14,7 +14,7 @@ import msgspec
 
 from carbonlens.app.importing_again import Before, told_of
 from carbonlens.app.importing_devices import sure_devices
-from carbonlens.app.importing_overlaps import Apart, Overlapped, step_s
+from carbonlens.app.importing_overlaps import Apart, Overlapped, file_of, step_s
 from carbonlens.app.importing_told import zones_in
 from carbonlens.app.importing_twins import of_host
 from carbonlens.domain.counting import counted
@@ -171,7 +171,7 @@ def check_times_beside(
         for other in beside(wide):
             if rest_in(told_of([other])) is not None and any(sure_devices(run, other)):
                 raise InputFileError(
-                    f"has a time that is left out of {_file(other)}, and {changed[0]} would change it",
+                    f"has a time that is left out of {file_of(other)}, and {changed[0]} would change it",
                     where=source.shown,
                     mend="import both traces into a new ledger, with that option from the begin",
                 )
@@ -195,7 +195,7 @@ def _say_left_out(
     """
     seconds = _length_s(whole.run) - _length_s(rest.run)
     samples = _samples(whole) - _samples(rest)
-    names = list(dict.fromkeys(_file(o.run) for o in overlapped))
+    names = list(dict.fromkeys(file_of(o.run) for o in overlapped))
     more = f" and {counted(len(names) - 1, 'further trace')}" if len(names) > 1 else ""
     device = min(min(o.devices) for o in overlapped)
     text = (
@@ -211,10 +211,6 @@ def _length_s(run: Run) -> float:
 
 def _samples(record: RunRecord) -> int:
     return record.measured.samples if record.measured else 0
-
-
-def _file(run: Run) -> str:
-    return (run.origin.source_file if run.origin else None) or ""
 
 
 def _at(us: int | None) -> str:

@@ -57,11 +57,6 @@ class Looking:
         self._seen_ns = 0
         self.reads_power = any(info.unit == "W" for info in infos)
 
-    @property
-    def is_easy(self) -> bool:
-        """Whether nothing is read that changes quickly and keeps nothing, from the start on."""
-        return self.is_easy_at(0.0)
-
     def is_easy_at(self, age_s: float) -> bool:
         """Tell whether nothing is lost by waiting at some age of a run.
 

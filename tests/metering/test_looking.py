@@ -47,7 +47,7 @@ def reads_at(one, ages_s):
 def test_power_is_read_at_every_look_and_a_counter_once_a_second_when_the_run_is_old():
     one = looking(CounterSensor(), PowerSensor())
     one.edge(first=True)
-    assert not one.is_easy
+    assert not one.is_easy_at(0)
     seen = reads_at(one, [100 + k / 10 for k in range(21)])
     assert all(power for _, power in seen)
     assert sum(counter for counter, _ in seen) <= 3
@@ -61,7 +61,7 @@ def test_in_the_first_second_everything_is_read_at_every_look():
 
 def test_a_trace_has_every_sensor_at_every_look():
     one = looking(CounterSensor(), PowerSensor(), all_at_once=True)
-    assert not one.is_easy
+    assert not one.is_easy_at(0)
     assert reads_at(one, [100.0, 100.1, 100.2]) == [(True, True)] * 3
 
 
