@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
+from carbonlens.domain.counting import counted
 from carbonlens.importers.encodings import UTF_8_MARK
 from carbonlens.importers.gunzip import GZIP, Sized, UnpackedError
 
@@ -123,7 +124,8 @@ def members_of(path: Path) -> list[str]:
         raise zipfile.BadZipFile("a file in it has no name")
     found = sorted(name for name in names if not name.endswith("/") and not _is_hidden(name))
     if len(found) > MOST_MEMBERS:
-        raise CrowdedError(f"{len(found)} files, and no more than {MOST_MEMBERS} are looked for in one")
+        held = counted(len(found), "file")
+        raise CrowdedError(f"{held}, and no more than {MOST_MEMBERS} are looked for in one")
     return found
 
 
