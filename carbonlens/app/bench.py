@@ -23,6 +23,7 @@ from carbonlens.domain.study import Step, Study
 from carbonlens.errors import MeasurementError, UsageError
 from carbonlens.instrument.bench import BenchResult, run_bench
 from carbonlens.instrument.bench_scratch import guarded_scratch
+from carbonlens.instrument.interrupt import Terminated
 from carbonlens.instrument.progress import Progress, Silent
 from carbonlens.instrument.sources import declared_sources
 from carbonlens.instrument.window import Place
@@ -32,6 +33,10 @@ from carbonlens.ledger.store import Ledger
 
 _FAR: Final = 1000
 """Nobody measures so many rounds."""
+
+
+class TooEarlyError(KeyboardInterrupt):
+    """A bench was interrupted before a round was complete: there is nothing to compare."""
 
 
 class BenchOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +85,7 @@ def bench(  # noqa: PLR0913  # optional and by name
         SelectionError: If there is nothing to resume, or another bench is measuring it.
         MissingExtraError: If an extra is not installed; said before any work.
         UnwritableError: If ledger or reports cannot be written; likewise.
+        TooEarlyError: If it was interrupted before a round was complete.
     """
     _require(report_dir)
     given = bench_file.load(spec) if isinstance(spec, Path) else spec
@@ -99,10 +105,19 @@ def bench(  # noqa: PLR0913  # optional and by name
         done = bench_series.runs_of(name, given, store) if resume else ()
         store.keep_study(name, study_file.dumps(study, given.vector))
         written = bench_series.Written(name, measured, store, told)
-        result = run_bench(given, place, scratch=scratch, progress=told, done=done, checked=written.leave_out)
+        try:
+            result = run_bench(
+                given, place, scratch=scratch, progress=told, done=done, checked=written.leave_out
+            )
+        except Terminated:
+            raise
+        except KeyboardInterrupt as early:
+            if not bench_series.has_a_round(name, given, store):
+                raise TooEarlyError from early
+            raise
     _require_a_candidate(given, result)
     if result.ended == "interrupted" and not result.rounds:
-        raise KeyboardInterrupt  # there is nothing to compare yet
+        raise TooEarlyError
     found = compared(name, ledger=store.path, vector=given.vector).noting(
         (*notes, *_about(result, given.pace))
     )

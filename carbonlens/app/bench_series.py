@@ -93,6 +93,22 @@ def runs_of(name: str, given: Bench, store: Ledger) -> tuple[Run, ...]:
     return tuple(run for run in store.view().runs if run.study == name and run.tags.get(TAG) == tag)
 
 
+def has_a_round(name: str, given: Bench, store: Ledger) -> bool:
+    """Tell whether each variant of a series was measured in one of its rounds.
+
+    Args:
+        name: Of the series.
+        given: What is measured.
+        store: Its ledger.
+    """
+    steps: dict[int, set[str | None]] = {}
+    for run in runs_of(name, given, store):
+        if run.role == "variant" and run.status == "complete" and run.repeat is not None:
+            steps.setdefault(run.repeat, set()).add(run.step)
+    wanted = {variant.name for variant in given.variants}
+    return any(found >= wanted for found in steps.values())
+
+
 def gone_on_with(given: Bench, measured: Measured, store: Ledger) -> str:
     """Return the latest series of the same bench.
 

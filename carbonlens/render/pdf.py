@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from carbonlens.domain.units import US_PER_S
-from carbonlens.render import page_tree
+from carbonlens.render import agent_rules, page_tree
 from carbonlens.render.attachments import Enclosed, Enclosing, as_pdf_attachments, given
 from carbonlens.render.charts import draw
 from carbonlens.render.environment import need, template_environment
@@ -97,13 +97,14 @@ def paper(page: str, look: Look | None = None) -> Document:
         MissingExtraError: If WeasyPrint is not installed.
     """
     own = look is None or not look.templates
+    plain = look is None or not (look.templates or look.css)
     styles = shipped_styles("paper")
     before, _, after = page.partition(styles)
     # A page with fonts of its own keeps them to itself.
     if not after or "@font-face" in before + after:
-        return _html(page, own=own).render()
+        return _html(page, own=own, plain=plain).render()
     read, fonts = _styles(styles)
-    return _html(before + after, own=own).render(stylesheets=[read], font_config=fonts)
+    return _html(before + after, own=own, plain=plain).render(stylesheets=[read], font_config=fonts)
 
 
 def written(document: Document, page: str, enclosed: tuple[Enclosed, ...], made_us: int | None) -> bytes:
@@ -134,12 +135,14 @@ def warm_up() -> None:
     _html("<p>0").render(stylesheets=[read], font_config=fonts).write_pdf()
 
 
-def _html(page: str, *, own: bool = True) -> HTML:
+def _html(page: str, *, own: bool = True, plain: bool = True) -> HTML:
     tree = page_tree.read(page) if own else None
     html: HTML = need("weasyprint").HTML(string="" if tree is not None else page, url_fetcher=_fetcher())
     if tree is not None:
         html.wrapper_element = need("cssselect2").ElementWrapper.from_html_root(tree, content_language=None)
         html.etree_element = tree
+    if plain:
+        agent_rules.spare(html)
     return html
 
 

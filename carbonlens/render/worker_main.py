@@ -36,6 +36,8 @@ Frame = tuple[int, bytes]
 """Kind and content of a frame to the child."""
 
 _LOOK_S: Final = 1.0
+_REST_S: Final = 0.5
+_MOST_UNTIDY: Final = 4
 _KIB: Final = 1 << 10
 _DENIED: Final = ("socket.connect", "socket.getaddrinfo", "socket.bind", "socket.sendto",
                   "socket.sendmsg", "subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty",
@@ -63,13 +65,31 @@ def main(idle_s: float) -> None:
     # What is loaded stays: it need not be looked through again for garbage at every page.
     gc.collect()
     gc.freeze()
+    # Nearly all that a page is made of lives until it is written: a tenth of its time would go into looking.
+    gc.disable()
     sys.addaudithook(_deny)
+    untidy = 0
     while True:
         try:
-            request = requests.get(timeout=idle_s)
+            request, untidy = _asked(requests, idle_s, untidy)
         except queue.Empty:
             os._exit(0)
         _serve(request, answers, requests)
+
+
+def _asked(requests: queue.Queue[Frame], idle_s: float, untidy: int) -> tuple[Frame, int]:
+    """Return the next request, and how many were served since garbage was looked for, with this one.
+
+    It is looked for while nobody waits, or after many requests without a rest: memory is limited.
+    """
+    if untidy:
+        try:
+            if untidy < _MOST_UNTIDY:
+                return requests.get(timeout=_REST_S), untidy + 1
+        except queue.Empty:
+            pass  # the time has come
+        gc.collect()
+    return requests.get(timeout=idle_s), 1
 
 
 def _read(asked: int, parent: int, requests: queue.Queue[Frame]) -> None:

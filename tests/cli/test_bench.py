@@ -288,6 +288,29 @@ def test_ctrl_c_keeps_finished_rounds_and_resume_goes_on(shell, folder):
     assert (second["study"], second["rounds"]) == (first["study"], 12)
 
 
+def test_ctrl_c_twice_ends_at_once_and_names_what_goes_on(shell, folder):
+    """The first waits for what is being measured; who presses again is told that the rounds are kept."""
+    slow = ["--baseline", "sleep 0.3", "--candidate", "sleep 0.3", "--units", "1", "--window", "3"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "carbonlens.cli.main", "bench", *slow, "--rounds", "40"],
+        cwd=folder,
+        env=shell.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while sum(1 for _ in folder.glob(".carbonlens/runs/*/*.json")) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    time.sleep(0.15)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT), err
+    assert "--resume" in err
+    assert "nothing to compare" not in err
+
+
 @pytest.mark.parametrize("calls", [1, 2])
 def test_ctrl_c_before_a_round_is_complete_says_so(shell, folder, calls):
     """While it is checked, or when one of two was measured: there is nothing to compare."""

@@ -145,6 +145,19 @@ def test_what_is_being_done_is_told(one):
     assert [s for _, s in told] == sorted(s for _, s in told)
 
 
+def test_garbage_is_let_go_of_without_a_rest_too(one):
+    held = [int(one.render("tests.render.worker_tasks:leave_garbage")) for _ in range(40)]
+    assert max(held) <= 5, "it adds up"
+    assert max(held) > 1, "it is looked for at every page"
+
+
+def test_garbage_is_let_go_of_while_nothing_is_asked(one):
+    for _ in range(3):
+        one.render("tests.render.worker_tasks:leave_garbage")
+    time.sleep(2)  # its rest is half a second
+    assert int(one.render("tests.render.worker_tasks:leave_garbage")) == 1
+
+
 def test_an_ended_process_leaves_no_pipes_behind():
     old = worker.shared()
     os.kill(old.pid, signal.SIGKILL)

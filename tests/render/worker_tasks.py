@@ -63,3 +63,22 @@ def fork_with_a_terminal():
     if os.forkpty()[0] == 0:
         os._exit(0)
     return b""
+
+
+class Ring:
+    """Garbage that only a look for it finds."""
+
+    held = 0
+
+    def __init__(self):
+        Ring.held += 1
+        self.me = self
+
+    def __del__(self):
+        Ring.held -= 1
+
+
+def leave_garbage():
+    """Return how many rings there are with a new one that nobody has."""
+    Ring()
+    return str(Ring.held).encode()
