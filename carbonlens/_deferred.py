@@ -18,6 +18,7 @@ from typing import Any, Final, NotRequired, Required
 
 BACKPORTS: Final = "typing_extensions"
 _PATIENCE_S: Final = 2.0
+_taking_away: Final = _thread.RLock()
 
 
 class Deferred(ModuleType):
@@ -48,9 +49,27 @@ def real(name: str) -> ModuleType:
     Raises:
         ImportError: If it is not installed.
     """
-    if isinstance(sys.modules.get(name), Deferred):
-        del sys.modules[name]
+    stand_in = sys.modules.get(name)
+    if isinstance(stand_in, Deferred):
+        _take_away(name, stand_in)
     return import_module(name)
+
+
+def _take_away(name: str, stand_in: ModuleType) -> None:
+    """Have the next import load a module, for which something stood in.
+
+    Several threads may want that at once: the second of them must neither find nothing to take
+    away, nor take away the module itself that the first one is loading.
+    """
+    # Reentrant: a signal's handler may want a module too. A child forked meanwhile, where the lock
+    # stays held for ever, is alone, and goes on without it.
+    held = _taking_away.acquire(timeout=_PATIENCE_S)
+    try:
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+    finally:
+        if held:
+            _taking_away.release()
 
 
 def load_records_library() -> None:
@@ -96,8 +115,7 @@ def _load() -> None:
     try:
         import msgspec  # noqa: F401  # for the effect
     finally:
-        if sys.modules.get(BACKPORTS) is stand_in:
-            del sys.modules[BACKPORTS]
+        _take_away(BACKPORTS, stand_in)
 
 
 def _type_hints(*given: Any, **more: Any) -> dict[str, Any]:  # noqa: ANN401  # whatever theirs takes

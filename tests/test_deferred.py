@@ -3,8 +3,11 @@
 import json
 import subprocess
 import sys
+import threading
 
 import pytest
+
+from carbonlens._deferred import Deferred, real
 
 pytest.importorskip("typing_extensions", reason="it comes with extras alone")
 
@@ -114,3 +117,38 @@ def test_another_thread_that_wants_them_meanwhile_gets_them():
     names, last = told(MEANWHILE)
     assert names == ["typing_extensions", "typing_extensions", "deprecated"]
     assert last == [True, "module"]
+
+
+@pytest.fixture
+def switching():
+    """Threads take turns as often as can be."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("switching")
+def test_threads_that_want_a_module_at_the_same_time_all_get_the_same(monkeypatch, tmp_path):
+    (tmp_path / "this_is_wanted.py").write_text("NAME = 'wanted'\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for _ in range(300):
+        stand_in = Deferred("this_is_wanted", {})
+        monkeypatch.setitem(sys.modules, "this_is_wanted", stand_in)
+        found, ready = [], threading.Barrier(8)
+
+        def ask(stand_in=stand_in, found=found, ready=ready):
+            ready.wait()
+            try:
+                found.append((real("this_is_wanted"), stand_in.NAME))
+            except BaseException as error:  # noqa: BLE001  # told to the test's own thread
+                found.append(error)
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        module = sys.modules["this_is_wanted"]
+        assert not isinstance(module, Deferred)
+        assert found == [(module, "wanted")] * 8

@@ -19,6 +19,7 @@ InventoryOption = Annotated[
     grammar.Option(
         "--inventory",
         metavar="DIR",
+        is_path=True,
         help="The inventory folder [CARBONLENS_INVENTORY, pyproject.toml, ./inventory].",
     ),
 ]

@@ -55,7 +55,7 @@ def print_as_text(found: Allocated) -> None:
 def _print_service(one: ServiceShares) -> None:
     service = one.service
     boundary = one.boundary or "boundary not stated"
-    output.say(
+    output.say_words(
         f"{service.service_id}: {fmt.energy(one.total.estimate).text} ({boundary}), "
         f"by {_BASES[service.basis]}, {counted(len(one.months), 'month')}"
     )

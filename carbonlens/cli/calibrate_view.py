@@ -49,7 +49,7 @@ def print_cpu(outcome: CpuOutcome, *, json: bool) -> None:
     output.say(f"now     {_curve(outcome.after)}")
     for line in textwrap.wrap(f"width   {_why_wide(outcome)}", output.width(), subsequent_indent=" " * 8):
         output.say(line)
-    output.say(f"kept in {outcome.path}: the CPU model uses it from the next run on")
+    output.say_words(f"kept in {outcome.path}: the CPU model uses it from the next run on")
     output.print_findings(outcome.findings)
 
 
@@ -81,7 +81,9 @@ def print_device(outcome: DeviceOutcome, *, json: bool) -> None:
         return
     lag = found.lag_us.scale(1e-3, "ms")
     run = f" in run {stored.run_id}" if stored.run_id else ""
-    output.say(f"{stored.device} ({stored.sensor}) against {stored.meter}{run}, {counted(found.n, 'update')}")
+    output.say_words(
+        f"{stored.device} ({stored.sensor}) against {stored.meter}{run}, {counted(found.n, 'update')}"
+    )
     output.say(f"gain    {_signed(found.gain, '.4f')}")
     output.say(f"offset  {_signed(found.offset_w, '.2f')} W")
     output.say(f"lag     {_signed(lag, '.0f')} ms")
@@ -93,7 +95,7 @@ def print_device(outcome: DeviceOutcome, *, json: bool) -> None:
     )
     output.say(f"so      {changed}")
     used = "used from the next run on" if outcome.is_here else "used once such a device is read here"
-    output.say(f"kept in {outcome.path}: {used}")
+    output.say_words(f"kept in {outcome.path}: {used}")
     output.print_findings(outcome.findings)
 
 

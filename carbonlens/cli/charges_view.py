@@ -87,7 +87,7 @@ def print_as_text(found: RunCharges) -> None:
     for currency, amounts in found.amounts.items():
         _print_currency(found, currency, amounts)
     for line in cost_lines(found.totals):
-        output.say(line)
+        output.say_words(line)
     output.print_findings(found.findings)
 
 

@@ -27,7 +27,7 @@ def print_as_json(found: Diagnosis) -> None:
 
 def print_as_text(found: Diagnosis) -> None:
     """Print the table of parts, then where records go and what was declared."""
-    output.say(f"carbonlens {found.version} on {_machine(found)}")
+    output.say_words(f"carbonlens {found.version} on {_machine(found)}")
     if found.replay is not None:
         output.say("REPLAY: these sources are played from a recording; nothing is measured here")
     output.say("")

@@ -13,6 +13,7 @@ FactorsOption = Annotated[
     grammar.Option(
         "--factors",
         metavar="PATH",
+        is_path=True,
         help="Your own factors, file or folder [CARBONLENS_FACTORS, pyproject.toml].",
     ),
 ]

@@ -145,7 +145,7 @@ def print_difference(compared: Compared, *, every: bool, json: bool) -> None:
     if len(shown) < len(found.changed):
         rest = counted(len(found.changed) - len(shown), "smaller change")
         output.say(f"... and {rest} (--all prints every one)")
-    output.say(
+    output.say_words(
         f"{counted(len(found.changed), 'figure')} changed, {found.same} alike, "
         f"{len(found.only_old)} only in {compared.old}, {len(found.only_new)} only in {compared.new}"
     )
@@ -155,9 +155,11 @@ def print_difference(compared: Compared, *, every: bool, json: bool) -> None:
                 output.clip(f"only in {where}: {row.factor_id} {row.value:f} {_unit(row)}", output.WIDTH)
             )
         if len(rows) > _MOST_ALONE and not every:
-            output.say(f"... and {len(rows) - _MOST_ALONE} more only in {where} (--all prints every one)")
+            output.say_words(
+                f"... and {len(rows) - _MOST_ALONE} more only in {where} (--all prints every one)"
+            )
     if compared.old == BUNDLED:
-        output.say("Of the bundled factors, those of the same kinds and subjects are compared.")
+        output.say_words("Of the bundled factors, those of the same kinds and subjects are compared.")
 
 
 def print_import(result: Imported, *, json: bool) -> None:
@@ -166,12 +168,12 @@ def print_import(result: Imported, *, json: bool) -> None:
         output.print_json({"schema": "carbonlens/factors-import/1", **msgspec.structs.asdict(result)})
         return
     if result.file is None:
-        output.say(f"nothing taken from {result.source} ({result.format})")
+        output.say_words(f"nothing taken from {result.source} ({result.format})")
     else:
         rows = counted(result.taken, "factor")
-        output.say(f"saved {rows} of {result.source} ({result.format}) in {result.file}")
+        output.say_words(f"saved {rows} of {result.source} ({result.format}) in {result.file}")
     for reason, count in sorted(result.left_out.items(), key=lambda item: -item[1]):
-        output.say(f"left out: {counted(count, 'line')} {reason}")
+        output.say_words(f"left out: {counted(count, 'line')} {reason}")
     if result.refused:
         output.say(f"refused: {counted(len(result.refused), 'factor')}")
     output.print_findings([*result.refused, *result.findings])

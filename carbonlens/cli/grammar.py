@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, get_origin
 
 import click
 from click.exceptions import Exit
+
+from carbonlens.cli import other_bytes
+from carbonlens.cli.grammar_types import metavar_of, signature_of, type_of, value_of
 
 __all__ = ["Argument", "Command", "Commands", "Exit", "Option", "named"]
 
@@ -41,6 +42,7 @@ class Option:
         parser: Makes the value of the text.
         callback: Called with the value before any other option is looked at.
         dir_okay: Whether a path may be a folder.
+        is_path: Whether a text names a file or folder, which may be of any bytes.
     """
 
     def __init__(
@@ -52,12 +54,14 @@ class Option:
         parser: Callable[[str], Any] | None = None,
         callback: Callable[[Any], object] | None = None,
         dir_okay: bool = True,
+        is_path: bool = False,
     ) -> None:
         self.names = names
         self.help = help
         self.metavar = metavar
         self.value: dict[str, Any] = {"min": min, "parser": parser, "dir_okay": dir_okay}
         self.callback = callback
+        self.is_path = is_path
 
     def parameter(self, name: str, kind: Any, default: Any) -> click.Option:  # noqa: ANN401  # any type and value
         """Return click's parameter for the argument of this name, type and default."""
@@ -70,8 +74,8 @@ class Option:
         if kind is bool:
             told["is_flag"] = True
         else:
-            kind, told["multiple"] = _one(kind)
-            told |= {"type": _type(kind, **self.value), "metavar": self.metavar or _metavar(kind)}
+            kind, told["multiple"] = value_of(kind)
+            told |= {"type": type_of(kind, **self.value), "metavar": self.metavar or metavar_of(kind)}
         return click.Option([name, *self.names], **told)
 
 
@@ -82,6 +86,7 @@ class Argument:
         help: One sentence, for the help.
         metavar: What the help calls it [its name].
         show_default: Whether the help tells its default.
+        is_path: As of an option.
     """
 
     def __init__(
@@ -90,24 +95,26 @@ class Argument:
         help: str,
         metavar: str | None = None,
         show_default: bool = True,
+        is_path: bool = False,
     ) -> None:
         self.help = help
         self.metavar = metavar
         self.show_default = show_default
+        self.is_path = is_path
 
     def parameter(self, name: str, kind: Any, default: Any) -> click.Argument:  # noqa: ANN401  # any type and value
         """Return click's parameter for the argument of this name, type and default."""
-        kind, several = _one(kind)
+        kind, several = value_of(kind)
         given = {} if default in (_NOTHING, None) else {"default": default}
         made = _Argument(
             [name],
-            type=_type(kind),
+            type=type_of(kind),
             nargs=-1 if several else 1,
             required=default is _NOTHING,
             metavar=self.metavar or name,
             **given,
         )
-        made.choices = _metavar(kind) if get_origin(kind) is Literal and not self.metavar else ""
+        made.choices = metavar_of(kind) if get_origin(kind) is Literal and not self.metavar else ""
         extra = "required" if made.required else f"default: {default}" if given and self.show_default else ""
         made.row = f"{self.help}  [{extra}]" if extra else self.help
         return made
@@ -147,6 +154,7 @@ class Command(click.Command):
         name: What it is called by.
         function: Its signature says what it takes.
         help: For the help [the function's own text].
+        any_bytes: Whether it takes texts that are no UTF-8.
         more: What click takes besides.
     """
 
@@ -156,18 +164,24 @@ class Command(click.Command):
         function: Callable[..., object],
         *,
         help: str | None = None,
+        any_bytes: bool = False,
         **more: Any,  # noqa: ANN401  # click's own
     ) -> None:
         text = inspect.cleandoc(help or function.__doc__ or "")
         super().__init__(name, help=text, callback=self._call, **more)
         self._function = function
+        self._any_bytes = any_bytes
         self._defaults: dict[str, Any] | None = None  # not read yet
+        self._in_utf8: list[str] = []
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters; the function's signature is read the first time."""
         if self._defaults is None:
-            taken = _signature(self._function)
+            taken = signature_of(self._function)
             self._defaults = {name: default for name, _, default in taken}
+            self._in_utf8 = [
+                n for n, kind, _ in taken if not (self._any_bytes or kind.__metadata__[0].is_path)
+            ]
             self.params = [
                 kind.__metadata__[0].parameter(name, kind.__origin__, x) for name, kind, x in taken
             ]
@@ -183,7 +197,17 @@ class Command(click.Command):
                     formatter.write_dl(rows)
 
     def _call(self, **given: Any) -> object:  # noqa: ANN401  # whatever was given
-        """Call the function, with lists where several may be given, and its default where none was."""
+        """Call the function, with lists where several may be given, and its default where none was.
+
+        Raises:
+            UsageError: If a text is no UTF-8: neither a record nor a report could hold it. A path may
+                be of any bytes, as the system's are.
+        """
+        for parameter in self.params:
+            if parameter.name in self._in_utf8:
+                is_option = parameter.param_type_name == "option"
+                called = parameter.opts[-1] if is_option else parameter.human_readable_name.strip("[]")
+                other_bytes.refuse(called, given[parameter.name])
         lists = {n: list(v) or (self._defaults or {})[n] for n, v in given.items() if isinstance(v, tuple)}
         return self._function(**given | lists)
 
@@ -217,16 +241,24 @@ class Commands(Command, click.Group):
         )
         self._alone = alone
 
-    def add(self, name: str, function: Callable[..., object], *, options_first: bool = False) -> None:
+    def add(
+        self,
+        name: str,
+        function: Callable[..., object],
+        *,
+        options_first: bool = False,
+        any_bytes: bool = False,
+    ) -> None:
         """Add a command.
 
         Args:
             name: What it is called by.
             function: What it does.
             options_first: Whether everything after its first argument is an argument too.
+            any_bytes: Whether it takes texts that are no UTF-8.
         """
         settings = {"allow_interspersed_args": False} if options_first else None
-        self.add_command(Command(name, function, context_settings=settings))
+        self.add_command(Command(name, function, any_bytes=any_bytes, context_settings=settings))
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """Return the commands as they were added, where click would sort them."""
@@ -267,52 +299,3 @@ class Commands(Command, click.Group):
 def named() -> str | None:
     """Return the command that is named after the one that runs."""
     return click.get_current_context().invoked_subcommand
-
-
-def _signature(function: Callable[..., object]) -> list[tuple[str, Any, Any]]:
-    """Return name, type and default of each argument of a function."""
-    kinds = get_type_hints(function, include_extras=True)
-    return [(p.name, kinds[p.name], p.default) for p in inspect.signature(function).parameters.values()]
-
-
-def _one(kind: Any) -> tuple[Any, bool]:  # noqa: ANN401  # any type
-    """Return the type of one value, and whether there may be several."""
-    if get_origin(kind) in (Union, UnionType):
-        kinds = [one for one in get_args(kind) if one is not NoneType]
-        if len(kinds) == 1:
-            (kind,) = kinds
-    return (get_args(kind)[0], True) if get_origin(kind) is list else (kind, False)
-
-
-def _type(
-    kind: Any,  # noqa: ANN401  # any type
-    *,
-    min: float | None = None,
-    parser: Callable[[str], Any] | None = None,
-    dir_okay: bool = True,
-) -> click.ParamType[Any]:
-    """Return click's type for one value.
-
-    Raises:
-        TypeError: If there is none; a fault of the command's signature.
-    """
-    if parser is not None:
-        return click.types.FuncParamType(parser)
-    if get_origin(kind) is Literal:
-        return click.Choice(get_args(kind))
-    if kind is int:
-        return click.INT if min is None else click.IntRange(min=int(min))
-    if kind is float:
-        return click.FLOAT if min is None else click.FloatRange(min=min)
-    if kind is Path:
-        return click.Path(dir_okay=dir_okay, path_type=Path)
-    if kind is str:
-        return click.STRING
-    raise TypeError(f"no option or argument is of type {kind!r}")
-
-
-def _metavar(kind: Any) -> str:  # noqa: ANN401  # any type
-    """Return what the help calls a value of a type."""
-    if get_origin(kind) is Literal:
-        return f"<{'|'.join(get_args(kind))}>"
-    return f"<{kind.__name__.lower()}>"

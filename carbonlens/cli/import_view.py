@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
@@ -38,7 +39,8 @@ def print_as_json(result: ImportResult) -> None:
 def print_as_text(result: ImportResult) -> None:
     """Print what was saved, then what to look at: a line a file, or of many files one a format."""
     if 1 < len(result.files) <= _MOST_FILES:
-        rows = [_row(f) for f in result.files]
+        names = _told_apart([f.path for f in result.files], _PATH_WIDTH)
+        rows = [_row(f, names[f.path]) for f in result.files]
         lines = output.table(["file", "status", "runs", "energy", "reported", "findings"], rows, left=2)
     else:
         lines = _by_format(result) if len(result.files) > 1 else []
@@ -50,11 +52,11 @@ def print_as_text(result: ImportResult) -> None:
         if file.operators:
             for line in profile_view.lines(file.path, file.operators):
                 output.say(line)
-    output.say(_summary(result))
+    output.say_words(_summary(result))
     for line in cost_lines(result.totals.cost or {}):
-        output.say(line)
+        output.say_words(line)
     for currency, amount in (result.totals.cost_stated or {}).items():
-        output.say(f"{currency}: stated by runs {_money(amount)}")
+        output.say_words(f"{currency}: stated by runs {_money(amount)}")
     listed = len(result.files) > _MOST_FILES
     findings = [x for f in result.files if not (listed and f.status == "refused") for x in f.findings]
     _print_aside([x for x in findings if x.code == "CL294"])
@@ -71,9 +73,9 @@ def _print_aside(findings: Sequence[Finding]) -> None:
         output.note(f"... and {left} (--json lists all)")
 
 
-def _row(file: FileResult) -> list[str]:
+def _row(file: FileResult, name: str) -> list[str]:
     totals = file.totals
-    name, noted = _end_of(file.path, _PATH_WIDTH), str(_noted([file]))
+    noted = str(_noted([file]))
     if totals.readings:
         return [name, file.status, counted(totals.readings, "reading"), "-", "-", noted]
     if totals.charges:
@@ -127,20 +129,62 @@ def _format_row(name: str, files: Sequence[FileResult]) -> list[str]:
 def _print_refused(result: ImportResult) -> None:
     """Name the files that were refused, and why."""
     refused = [f for f in result.files if f.status == "refused"]
+    # The end of a path names its file, where no other one that was read ends like it.
+    ends = Counter(_end_of(f.path, _PATH_WIDTH) for f in result.files) if refused else Counter()
     for file in refused[:_MOST_REFUSED]:
+        # The first one is what it was refused for.
         error = next((x for x in file.findings if x.severity == "error"), None)
-        why = "nothing of it can be used" if error is None else error.message
+        why = _unsaid(file) if error is None else error.message
         mend = f" ({error.mend})" if error is not None and error.mend else ""
         if why.startswith("is of no known format"):
             why, mend = "is of no known format", ""
         if output.columns(f"refused {file.path} {why}{mend}") <= output.width():
             output.say(f"refused {output.clean(file.path)} {why}{mend}")
             continue
-        for line in output.wrap(f"refused {_end_of(file.path, _PATH_WIDTH)} {why}{mend}", output.width()):
+        end = _end_of(file.path, _PATH_WIDTH)
+        name = end if ends[end] == 1 else output.clean(file.path)
+        # A path that is needed whole can be copied.
+        for line in output.wrap(f"refused {name} {why}{mend}", output.width(), cut=name == end):
             output.say(line)
     if len(refused) > _MOST_REFUSED:
         left = counted(len(refused) - _MOST_REFUSED, "more refused file")
         output.say(f"... and {left} (--json lists all, with the reason)")
+
+
+def _unsaid(file: FileResult) -> str:
+    if file.part_of is not None:
+        return f"is read with {file.part_of}, of which nothing can be used"
+    return "nothing of it can be used"
+
+
+def _told_apart(paths: Sequence[str], width: int) -> dict[str, str]:
+    """Return paths in at most so many columns; whole, where two would read alike even so.
+
+    They are cut at their begin, and those that end alike in their middle: from where they differ on.
+    """
+    names = {path: _end_of(path, width) for path in paths}
+    for end in [name for name, count in Counter(names.values()).items() if count > 1]:
+        alike = [path for path, name in names.items() if name == end]
+        folder = _folder_of_all(alike)
+        names |= {path: _without_middle(path, folder, width) for path in alike}
+    counts = Counter(names.values())
+    return {path: name if counts[name] == 1 else output.clean(path) for path, name in names.items()}
+
+
+def _folder_of_all(paths: Sequence[str]) -> str:
+    """Return the folders that paths begin with alike, with the stroke behind them."""
+    first, last = min(paths), max(paths)
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[: first.rfind("/", 0, same) + 1]
+
+
+def _without_middle(path: str, folder: str, width: int) -> str:
+    """Return a path in at most so many columns: what comes after a folder, and its end."""
+    rest = output.clean(f"…/{path.removeprefix(folder)}" if folder else path)
+    if output.columns(rest) <= width:
+        return rest
+    start = output.clip(rest, width // 2)
+    return start + _end_of(rest, width - output.columns(start) + 1).removeprefix("…")
 
 
 def _end_of(path: str, width: int) -> str:

@@ -25,6 +25,7 @@ def check_command(
         str | None,
         grammar.Argument(
             metavar="[DIR]",
+            is_path=True,
             help="The inventory folder [CARBONLENS_INVENTORY, pyproject.toml, ./inventory].",
         ),
     ] = None,

@@ -121,26 +121,28 @@ def print_close(result: Close, *, json: bool) -> None:
         return
     from carbonlens.ledger.calendar import spoken
 
-    output.say(
+    output.say_words(
         f"Closed {spoken(result.period)}: {counted(result.counting, 'run counts', 'runs count')}, "
         f"{_count(len(result.runs), 'record')}, {_count(len(result.charges), 'charge')}, "
         f"{_count(len(result.readings), 'meter reading')}."
     )
-    output.say(_days(result))
+    output.say_words(_days(result))
     for energy in result.energy:
         at = f"{energy.boundary} boundary" if energy.boundary else "boundary not stated"
         is_whole = energy.boundary not in result.partial
-        output.say(f"Energy {_energy(energy, is_whole=is_whole)} ({at}).")
+        output.say_words(f"Energy {_energy(energy, is_whole=is_whole)} ({at}).")
     if result.unknown_energy:
-        output.say(f"Of {_count(result.unknown_energy, 'run')} the energy is not known, or in part only.")
+        output.say_words(
+            f"Of {_count(result.unknown_energy, 'run')} the energy is not known, or in part only."
+        )
     if result.adjustments:
-        output.say(f"{_count(len(result.adjustments), 'prior-period adjustment')} taken up.")
+        output.say_words(f"{_count(len(result.adjustments), 'prior-period adjustment')} taken up.")
     before = (
         f"{spoken(result.previous)}, manifest {str(result.previous_sha256)[:12]}"
         if result.previous
         else "none before it"
     )
-    output.say(f"Chained to: {before}.")
+    output.say_words(f"Chained to: {before}.")
     if result.factor_set_sha256:
         output.say(f"Factor set {result.factor_set_sha256[:12]} (carbonlens factors list).")
     if result.inventory:
@@ -153,7 +155,7 @@ def print_redaction(result: Redaction, *, json: bool) -> None:
         output.print_json({"schema": "carbonlens/ledger-redact/1", **_builtins(result)})
         return
     what = ", ".join(result.fields)
-    output.say(f"Taken out: {what} of {_count(len(result.run_ids), 'record')}; a tombstone stays.")
+    output.say_words(f"Taken out: {what} of {_count(len(result.run_ids), 'record')}; a tombstone stays.")
     if result.energy:
         output.say("The run's energy is unknown from now on, and so is every sum it is part of.")
     for file in result.remaining:

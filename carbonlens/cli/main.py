@@ -19,6 +19,9 @@ from carbonlens.errors import CarbonlensError  # noqa: E402  # see the line abov
 _LIGHT: tuple[list[str], ...] = (["run"], ["--help"], ["-h"], [])
 """Command lines whose commands hold nothing that has to be taken apart in order."""
 
+_WITH_THREADS: Final = ("carbonlens.metering.threads", "carbonlens.render.worker")
+"""Modules that know of threads which nobody waits for any longer."""
+
 _TOOLS: Final = 6
 """Numbers that a tool of ``sys.monitoring`` may have (docs.python.org, sys.monitoring: 0 to 5)."""
 
@@ -37,6 +40,15 @@ def main() -> None:
 
         output.note(f"carbonlens: {error}")
         code = error.exit_code
+        _give_up_stdout()
+    except UnicodeEncodeError as error:
+        from carbonlens.cli import other_bytes, output  # as above
+
+        told = other_bytes.error_of(error)
+        if told is None:
+            raise
+        output.note(f"carbonlens: {told}")
+        code = told.exit_code
         _give_up_stdout()
     except BrokenPipeError:
         # The reader of our output went away (head, less): not a fault.
@@ -85,8 +97,8 @@ def _is_ours_alone() -> bool:
 
 
 def _holds_given_up() -> bool:
-    threads = sys.modules.get("carbonlens.metering.threads")  # who never loaded it has started none
-    return threads is not None and threads.holds_given_up()
+    loaded = map(sys.modules.get, _WITH_THREADS)  # who never loaded one has started none
+    return any(module is not None and module.holds_given_up() for module in loaded)
 
 
 def _holds_little() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from typing import TextIO
 
 import msgspec
 
@@ -26,14 +27,24 @@ def width() -> int:
 
 def print_json(payload: object) -> None:
     """Print a payload as JSON on stdout."""
-    encoded = msgspec.json.format(msgspec.json.encode(payload), indent=2)
+    encoded = msgspec.json.format(_encoded(payload), indent=2)
     _write(encoded.decode() + "\n")
 
 
 def print_json_line(payload: object) -> None:
     """Print a payload as JSON in a line of its own on stdout, whatever stands there already."""
     # What a command printed before need not end in a line break.
-    _write("\n" + msgspec.json.encode(payload).decode() + "\n")
+    _write("\n" + _encoded(payload).decode() + "\n")
+
+
+def _encoded(payload: object) -> bytes:
+    """Return a payload as JSON; the names of files and folders in it may be of any bytes."""
+    try:
+        return msgspec.json.encode(payload)
+    except UnicodeEncodeError:
+        from carbonlens.cli import other_bytes  # few names are of that kind
+
+        return msgspec.json.encode(other_bytes.told(payload))
 
 
 def print_text(text: str) -> None:
@@ -44,6 +55,15 @@ def print_text(text: str) -> None:
 def say(text: str) -> None:
     """Print one line on stdout."""
     _write(clean(text) + "\n")
+
+
+def say_words(text: str) -> None:
+    """Print a sentence on stdout; a terminal gets it in lines of words that fit, as of ``note``.
+
+    Lines that are copied, such as a command or the name of a file that was saved, are said by ``say``.
+    """
+    for line in _fitting(text, sys.stdout):
+        say(line)
 
 
 def say_fact(name: str, text: str) -> None:
@@ -76,10 +96,15 @@ def note(text: str) -> None:
     """
     with suppress(OSError):
         if sys.stderr is not None:
-            shown = clean(text)
-            is_long = len(shown) > _NARROWEST and sys.stderr.isatty() and columns(shown) > width()
-            lines = wrap(shown, width(), cut=False) if is_long else [shown]
-            sys.stderr.write("".join(f"{line}\n" for line in lines))
+            sys.stderr.write("".join(f"{line}\n" for line in _fitting(text, sys.stderr)))
+
+
+def _fitting(text: str, stream: TextIO | None) -> list[str]:
+    """Return the lines of a sentence for a stream: several for a terminal that it is too wide for."""
+    shown = clean(text)
+    # Not asked of the terminal where no width is too small for it.
+    is_long = len(shown) > _NARROWEST and stream is not None and stream.isatty() and columns(shown) > width()
+    return wrap(shown, width(), cut=False) if is_long else [shown]
 
 
 def _write(text: str) -> None:

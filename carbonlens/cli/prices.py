@@ -12,6 +12,7 @@ InventoryOption = Annotated[
     grammar.Option(
         "--inventory",
         metavar="DIR",
+        is_path=True,
         help="Inventory whose prices.csv wins [CARBONLENS_INVENTORY, pyproject.toml, ./inventory].",
     ),
 ]

@@ -27,7 +27,7 @@ def print_list(listed: ListedPrices, *, json: bool) -> None:
         )
         return
     if not listed.rows:
-        output.say(f"no such price; {listed.of} are in force")
+        output.say_words(f"no such price; {listed.of} are in force")
         return
     rows = [_row(row, own=row.price_id in listed.own) for row in listed.rows[:_MOST]]
     for line in output.table(["id", "price", "per", "kind", "from", "to"], rows, left=1):
@@ -101,7 +101,7 @@ def print_difference(found: PriceDifference, *, json: bool) -> None:
             output.say(line)
     if len(found.changed) > _MOST:
         output.say(f"... and {counted(len(found.changed) - _MOST, 'smaller change')} (--json lists all)")
-    output.say(
+    output.say_words(
         f"{counted(len(found.changed), 'price')} changed, {found.same} alike, "
         f"{len(found.only_old)} only in {found.old}, {len(found.only_new)} only in {found.new}"
     )

@@ -28,12 +28,12 @@ def print_restating(found: Restating, *, json: bool) -> None:
         return
     made = found.made
     if not made.rows:
-        output.say(
+        output.say_words(
             f"Nothing of {made.period} changes: {counted(made.same, 'figure is', 'figures are')} the same."
         )
         output.print_findings(made.findings)
         return
-    output.say(
+    output.say_words(
         f"{made.period}: {counted(len(made.rows), 'figure changes', 'figures change')}, {made.same} do not"
     )
     ranked = sorted(made.rows, key=lambda r: (".total." not in r.figure_id, -abs(r.change or 0.0)))

@@ -10,8 +10,11 @@ from carbonlens.cli.run_plain import measured
 
 
 def register(app: grammar.Commands) -> None:
-    """Add the command; everything after ``--`` belongs to the user's command."""
-    app.add("run", run_command_line, options_first=True)
+    """Add the command; everything after ``--`` belongs to the user's command, whatever bytes it is of.
+
+    Labels too: one that is no UTF-8 does not cost the run (DESIGN, law 8), it is kept with a mark.
+    """
+    app.add("run", run_command_line, options_first=True, any_bytes=True)
 
 
 def run_command_line(

@@ -17,6 +17,9 @@ LEFT_OUT = frozenset({"CL114", "CL118", "CL148", "CL155", "CL161"})
 """Codes of findings by which a source is not in the total, or a trace was not written: nobody would
 guess it from the figure."""
 
+UNUSED = "CL110"
+"""Code of the finding that something that was said of the run could not be used."""
+
 REPLAYED = "CL157"
 """Code of the finding that a run's figures come from a recording."""
 
@@ -60,6 +63,9 @@ def _print(result: CommandResult, run: Run, *, json: bool) -> None:
     for finding in run.findings:
         if finding.code in LEFT_OUT:
             output.note(f"carbonlens: {finding.message}")
+        elif finding.code == UNUSED:
+            mend = f" ({finding.mend})" if finding.subject == "tags" else ""
+            output.note(f"carbonlens: {finding.message}{mend}")
 
 
 def _settle() -> None:

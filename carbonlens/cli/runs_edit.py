@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from carbonlens.cli import grammar, output
 from carbonlens.cli.options import JsonOption, LedgerOption
-from carbonlens.cli.tags import parse_tags
+from carbonlens.cli.tags import parse_tags, refuse_fields
 from carbonlens.domain.counting import counted
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ def tag_command(
     """Tag a run: a new record with the tags supersedes it."""
     from carbonlens.app.ledger_care import tag
 
-    _print(tag(run, parse_tags(tags, option=""), study=study, ledger=ledger), json=json)
+    given = parse_tags(tags, option="")
+    refuse_fields(given, f"give carbonlens runs supersede {run} --by {{}}=...")
+    _print(tag(run, given, study=study, ledger=ledger), json=json)
 
 
 def supersede_command(
@@ -76,7 +78,7 @@ def _print(edited: Edited, *, json: bool) -> None:
             }
         )
         return
-    output.say(f"Run {edited.before.run_id} is superseded by {edited.after.run_id}.")
+    output.say_words(f"Run {edited.before.run_id} is superseded by {edited.after.run_id}.")
     if edited.settles:
         output.note(f"settled: {counted(edited.settles + 1, 'correction')} of the run by several hosts")
     if edited.adjusts is not None:

@@ -69,11 +69,11 @@ def print_list(listing: Listing, limit: int) -> None:
     entries = _entries(listing)
     shown = entries[-limit:]
     if not listing.runs:
-        output.say(f"no runs in {listing.ledger}")
+        output.say_words(f"no runs in {listing.ledger}")
     if listing.totals is None:
-        output.say(f"the newest {_runs(len(shown))} in {listing.ledger} (all, with totals: --json):")
+        output.say_words(f"the newest {_runs(len(shown))} in {listing.ledger} (all, with totals: --json):")
     elif len(entries) > len(shown):
-        output.say(f"{len(entries)} runs in {listing.ledger}, the newest {len(shown)}:")
+        output.say_words(f"{len(entries)} runs in {listing.ledger}, the newest {len(shown)}:")
     if shown:
         for line in _table([_job_row(e) if isinstance(e, ListedJob) else _row(e) for e in shown]):
             output.say(line)
@@ -128,7 +128,7 @@ def print_recovered(runs: tuple[Run, ...], *, json: bool) -> None:
     if json:
         output.print_json({"schema": "carbonlens/recover/1", "runs": [run_json(r) for r in runs]})
         return
-    output.say(f"recovered {_runs(len(runs))}" if runs else "nothing to recover")
+    output.say_words(f"recovered {_runs(len(runs))}" if runs else "nothing to recover")
     for run in runs:
         output.say(f"{run.run_id}  {_covered(run)}")
 

@@ -41,41 +41,41 @@ def print_as_text(plan: Plan, written: Path | None) -> None:
     """Print what to run and how long it takes."""
     n, cells = len(plan.steps), len(plan.cells)
     if plan.mode == "lattice":
-        output.say(f"all {cells} combinations of {counted(n, 'step')}: exact Shapley values")
+        output.say_words(f"all {cells} combinations of {counted(n, 'step')}: exact Shapley values")
     else:
-        output.say(
+        output.say_words(
             f"{cells} of {2**n} combinations, on {len(plan.orders)} orders drawn in antithetic pairs: "
             "estimated"
         )
         keep = " (keep the orders with -o study.toml)" if written is None else ""
-        output.say(f"Shapley values with an interval{keep}")
-    output.say(
+        output.say_words(f"Shapley values with an interval{keep}")
+    output.say_words(
         f"{counted(plan.rounds, 'round')}"
         f" of {counted(cells, 'run')} of {_time(plan.run_s)} and {_time(plan.settle_s)} to settle: "
         f"{_time(plan.total_s)}"
     )
-    output.say(
+    output.say_words(
         f"finds a change of {_percent(plan.detectable)} in 8 of 10 studies if one run scatters by "
         f"{_percent(plan.cv)}"
     )
     if not plan.finds_effect and plan.effect <= plan.margin:
-        output.say(
+        output.say_words(
             f"NOT the {_percent(plan.effect)} asked for, within the margin of {_percent(plan.margin)}: "
             "state a smaller --margin"
         )
     elif not plan.finds_effect:
-        output.say(
+        output.say_words(
             f"NOT the {_percent(plan.effect)} asked for: plan more rounds or time, or a quieter machine"
         )
     if plan.budget_s is not None and not plan.fits:
-        output.say(
+        output.say_words(
             f"does NOT fit the budget of {_time(plan.budget_s)}: give more time, fewer steps, or shorter runs"
         )
     for number, order in enumerate(plan.schedule[:_ROUNDS_SHOWN], start=1):
         for line in _round(number, [joined(plan.cells[i]) for i in order]):
             output.say(line)
     if plan.rounds > _ROUNDS_SHOWN:
-        output.say("and so on: a new order for each pair of rounds, then its reverse (--json: all)")
+        output.say_words("and so on: a new order for each pair of rounds, then its reverse (--json: all)")
     if written is not None:
         output.say(output.clip(f"saved {written}", output.WIDTH))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from carbonlens.errors import UsageError
 
 
@@ -22,3 +24,24 @@ def parse_tags(tags: list[str] | None, option: str = "--tag ") -> dict[str, str]
             raise UsageError(f"{option}{tag!r} is no key=value", mend=f"write {option}team=vision")
         pairs[key.strip()] = value.strip()
     return pairs
+
+
+def refuse_fields(tags: Mapping[str, str], mend: str) -> None:
+    """Refuse tags that are named as a field of a run: no comparison and no account reads those.
+
+    Args:
+        tags: By name; an empty value takes a tag out.
+        mend: How such a field is given, with ``{}`` for its name.
+
+    Raises:
+        UsageError: If there is one.
+    """
+    from carbonlens.instrument.request import FIELDS
+
+    for name, value in tags.items():
+        if value and name in FIELDS:
+            raise UsageError(
+                f"{name} is a field of a run, and no tag: nothing reads such a tag",
+                where=f"{name}={value}",
+                mend=mend.format(name),
+            )

@@ -12,11 +12,19 @@ from typing import Final
 _HALF: Final = re.compile("[\ud800-\udfff]|\\\\(?=x[0-9a-f]{2}|u[0-9a-f]{4})")
 """Lone surrogates, and backslashes that would read as the begin of one."""
 
+_LONE: Final = re.compile("[\ud800-\udfff]")
+
 _ESCAPED: Final = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4}))")
 _BYTES: Final = range(0xDC80, 0xDD00)
 """Surrogates that stand for the bytes from 0x80 to 0xff."""
 
 _FIRST_BYTE: Final = 0x80
+
+
+def is_utf8(text: str) -> bool:
+    """Tell whether UTF-8 can hold a text: no byte of it was none when the system gave it."""
+    # A quick look first: what is ASCII needs no second.
+    return text.isascii() or _LONE.search(text) is None
 
 
 def printable(name: object) -> str:

@@ -17,6 +17,7 @@ from carbonlens.domain.sources import Sources
 from carbonlens.errors import UsageError
 from carbonlens.instrument.callers_environment import callers_environ
 from carbonlens.instrument.child import ChildEnd, held_signals, run_child, subreaper
+from carbonlens.instrument.request import labels_of, of_field_names, storable
 from carbonlens.ledger.location import LEDGER_VARIABLE, is_address
 from carbonlens.metering import findings
 from carbonlens.metering.deposit import Deposit
@@ -113,11 +114,11 @@ def run_command(  # noqa: PLR0913  # each is an option of the command line
         try:
             job = this_job()
             run = _labelled(_described(argv, job, record_args=record_args), step, study, unit, repeat, tags)
-            of_job = findings.launcher_impossible(job.impossible)
+            said = (*notes, *of_field_names(run.tags), *findings.launcher_impossible(job.impossible))
             if job.is_of_node:
-                of_job += (findings.job_of_one_node(is_alone=job.job_id is None),)
+                said += (findings.job_of_one_node(is_alone=job.job_id is None),)
             seen = watch(of_children=True, sources=sources)
-            session = _started(run, ledger, seen, units, (*notes, *of_job, *seen.findings), trace)
+            session = _started(run, ledger, seen, units, (*said, *seen.findings), trace)
             environ[VARIABLE] = run.run_id
             # What the command tracks itself belongs beside this run.
             environ[LEDGER_VARIABLE] = str(ledger)
@@ -190,7 +191,7 @@ def _labelled(
         step=None if step is None else plain(step),
         unit=None if unit is None else plain(unit),
         repeat=repeat,
-        tags={plain(k): plain(v) for k, v in (tags or {}).items()},
+        tags=labels_of(tags or {}),
     )
 
 
@@ -204,7 +205,7 @@ def _started(  # the pieces of one session
 ) -> Session:
     session = Session(run, seen, ledger, trace=trace)
     for note in notes:
-        session.note(note)
+        session.note(storable(note))
     if units is not None:
         session.recorder.add_units(units)
     session.start()

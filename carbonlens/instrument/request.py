@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
 
@@ -24,6 +24,19 @@ if TYPE_CHECKING:
     from carbonlens.ledger.store import Ledger
 
 T = TypeVar("T")
+
+_CORRECTED: Final = "track(%s=...), or carbonlens runs supersede RUN --by %s=..."
+
+FIELDS: Final[Mapping[str, str]] = {
+    "study": "--study, or track(study=...)",
+    "step": "--step, or track(step=...)",
+    "units": "--units, or add_units() of a tracked run",
+    **{name: _CORRECTED % (name, name) for name in ("role", "site", "zone")},
+}
+"""Names of tags that look like a field of a run, and how the field is given.
+
+Not ``unit``: in companies that is a part of the business, too.
+"""
 
 _WANTED: Final[Mapping[str, str]] = {
     "repeat": "a whole number",
@@ -75,6 +88,8 @@ def described(request: Request, parent: str | None, notes: list[Finding]) -> Run
     if job.is_of_node and named in (None, job.job_id):
         notes.append(findings.job_of_one_node(is_alone=job.job_id is None))
     notes += findings.launcher_impossible(job.impossible)
+    tags = said("tags", labels_of) or {}
+    notes += of_field_names(tags)
     return msgspec.structs.replace(
         run,
         job_id=named or job.job_id,
@@ -92,7 +107,34 @@ def described(request: Request, parent: str | None, notes: list[Finding]) -> Run
         zone=said("zone"),
         site=said("site"),
         hardware=said("hardware") or run.hardware,
-        tags=said("tags", lambda tags: {plain(k): plain(v) for k, v in tags.items()}) or {},
+        tags=tags,
+    )
+
+
+def labels_of(tags: Mapping[str, str]) -> dict[str, str]:
+    """Return tags as a record takes them."""
+    return {plain(name): plain(value) for name, value in tags.items()}
+
+
+def of_field_names(tags: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what is to be said of tags that are named as a field of the run; they are kept."""
+    for name in tags:
+        if name in FIELDS:
+            yield Finding(
+                code="CL110",
+                severity="warning",
+                message=f"the tag {name} is no {name} of the run: no comparison or account reads it",
+                mend=f"give the {name} itself: {FIELDS[name]}",
+                subject="tags",
+            )
+
+
+def storable(note: Finding) -> Finding:
+    """Return a Finding as a record can hold it: it may tell a path or a variable that is no UTF-8."""
+    return msgspec.structs.replace(
+        note,
+        message=plain(note.message),
+        **{name: plain(text) for name in ("file", "mend", "subject") if (text := getattr(note, name))},
     )
 
 

@@ -15,7 +15,7 @@ from carbonlens.domain.direction import direction_unstated
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.run import Run
 from carbonlens.domain.units import RunStatus
-from carbonlens.instrument.request import Request, described, ledger_path, said_of
+from carbonlens.instrument.request import Request, described, ledger_path, said_of, storable
 from carbonlens.instrument.sources import declared_sources
 from carbonlens.instrument.tokens import Milliseconds, TokenMeter
 from carbonlens.metering import findings
@@ -215,7 +215,7 @@ class TrackedRun:
         target = said_of(self._request, "trace", target_of, notes)
         session = Session(run, seen, self._ledger, recorder=self._recorder, trace=target)
         for note in (*notes, *seen.findings):
-            session.note(note)
+            session.note(storable(note))
         try:
             session.start()
             # Only a run that is measured becomes the parent of others.

@@ -14,6 +14,7 @@ from carbonlens.domain.run import Run
 from carbonlens.domain.sources import Sources
 from carbonlens.domain.units import Role
 from carbonlens.errors import MeasurementError
+from carbonlens.instrument.request import storable
 from carbonlens.metering import findings
 from carbonlens.metering.deposit import Deposit, deposit
 from carbonlens.metering.lineage import process_lineage
@@ -130,7 +131,7 @@ def measure(  # noqa: PLR0913  # optional and by name
     if traced is not None:
         traced(lambda name: session.switch_phase(lambda phases: phases.say(name)))
     for note in seen.findings:
-        session.note(note)
+        session.note(storable(note))
     infos = [s.info for s in seen.sensors]
     try:
         if size is not None:

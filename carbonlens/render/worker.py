@@ -40,6 +40,8 @@ _START: Final = (
     "from carbonlens.render.worker_main import main; main(float(sys.argv[2]))"
 )
 
+_GIVEN_UP: Final[list[threading.Thread]] = []
+
 Progress = Callable[[str, float], None]
 """Takes what is being done and for how many seconds the report has been in the making."""
 
@@ -131,6 +133,20 @@ class Worker:
         began = time.monotonic()
         writer = threading.Thread(target=sending.write_to, args=(self._process.stdin,), daemon=True)
         writer.start()
+        try:
+            return self._answer(writer, sending, began, limits, progress)
+        finally:
+            if writer.is_alive():  # it computes what nobody waits for any longer, and cannot be ended
+                _GIVEN_UP.append(writer)
+
+    def _answer(
+        self,
+        writer: threading.Thread,
+        sending: _Sending,
+        began: float,
+        limits: Limits,
+        progress: Progress | None,
+    ) -> bytes:
         words = "starting"
         while True:
             kind, content = self._frame(began, limits, words, progress)
@@ -298,6 +314,14 @@ def _error(content: bytes) -> CarbonlensError:
         return MissingExtraError(shape["extra"], shape["package"])
     family: type[CarbonlensError] = getattr(errors, shape["family"])
     return family(shape["what"], mend=shape["mend"], where=shape["where"])
+
+
+def holds_given_up() -> bool:
+    """Tell whether an argument is still computed for a report that was given up: out of time, interrupted.
+
+    The program need not wait for it: no file comes of it.
+    """
+    return any(thread.is_alive() for thread in _GIVEN_UP)
 
 
 class _Shared:

@@ -179,7 +179,10 @@ def _serve(request: Frame, answers: BinaryIO, requests: queue.Queue[Frame]) -> N
         kind, content = FAILED, _shape(_no_memory(memory_mb))
     except errors.CarbonlensError as error:
         kind, content = FAILED, _shape(error)
-    except Exception:  # noqa: BLE001  # whatever it is, the parent must hear of it
+    except SystemExit as end:
+        # The process stays: with its code the parent would take it for idle, or for out of memory.
+        kind, content = FAILED, _shape(_told_to_end(end))
+    except BaseException:  # noqa: BLE001  # whatever it is, the parent must hear of it
         kind, content = BROKEN, traceback.format_exc().encode("utf-8", "replace")
     _limit(None)
     if awaited is not None:
@@ -197,6 +200,13 @@ def _no_memory(memory_mb: int | None) -> errors.RenderError:
     return errors.RenderError(
         f"the report needs more than the {memory_mb} MB of memory it may take",
         mend="allow it more with --memory-mb, or report fewer steps and runs",
+    )
+
+
+def _told_to_end(end: SystemExit) -> errors.RenderError:
+    return errors.RenderError(
+        f"what makes the report ended the renderer (exit code {end.code!r})",
+        mend="this is a fault of carbonlens or a library of it, not of your data; please report it",
     )
 
 

@@ -160,9 +160,9 @@ def test_the_list_of_commands_is_the_same_however_it_is_asked_for(columns):
 
 def test_the_list_of_commands_describes_none(monkeypatch):
     made, read = built(), []
-    signature = grammar._signature
+    signature = grammar.signature_of
     monkeypatch.setattr(
-        grammar, "_signature", lambda function: (read.append(function), signature(function))[1]
+        grammar, "signature_of", lambda function: (read.append(function), signature(function))[1]
     )
     done = CliRunner().invoke(made, ["--help"])
     assert all(f"  {name} " in done.output for name in MODULES)

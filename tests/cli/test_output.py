@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import sys
 import tempfile
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carbonlens.cli import commands, main, output
+from carbonlens.app.importing_charges import CostTotals
+from carbonlens.app.importing_totals import ImportResult, Totals
+from carbonlens.cli import commands, import_view, main, output
 from carbonlens.cli.output import clip_apart, columns
 from carbonlens.domain.finding import Finding
 from carbonlens.reporting import format
@@ -107,6 +110,32 @@ def short_folder():
     """A folder whose name fits a line: that of a test's own may not, and no line breaks within a name."""
     with tempfile.TemporaryDirectory() as name:
         yield name
+
+
+SENTENCE = "EUR: cash (billed) 1.12; accrual (effective) 12.30; list 1.2e-15; contracted 13.50, in /a/b"
+
+
+def test_a_sentence_is_lines_on_a_terminal_and_one_line_in_a_pipe(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for stream, most in ((Terminal(), 2), (io.StringIO(), 1)):
+        monkeypatch.setattr(sys, "stdout", stream)
+        output.say_words(SENTENCE)
+        lines = stream.getvalue().splitlines()
+        assert len(lines) == most
+        assert " ".join(" ".join(lines).split()) == SENTENCE
+        assert most == 1 or max(map(columns, lines)) <= 80
+
+
+def test_the_costs_of_a_bill_fit_a_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    amount = Decimal("123456.78")
+    costs = CostTotals(billed=amount, effective=amount, list_cost=amount, contracted=amount)
+    totals = Totals(charges=2, cost={"EUR": costs})
+    import_view.print_as_text(ImportResult(ledger="a/ledger/somewhere/" * 3, files=(), totals=totals))
+    lines = sys.stdout.getvalue().splitlines()
+    assert max(map(columns, lines)) <= 80
+    assert "EUR: cash (billed) 123456.78;" in lines[-2]
 
 
 def test_a_long_error_is_lines_on_a_terminal_and_one_line_in_a_log(monkeypatch, short_folder):

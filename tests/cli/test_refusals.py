@@ -43,6 +43,7 @@ def test_a_stdout_that_takes_nothing_is_said(shell, redirect, arguments):
         (("runs", "--limit", "0"), "--limit"),
         (("runs", "--limit", "-1"), "--limit"),
         (("run", "--repeat", "-1", "--", "true"), "--repeat"),
+        (("runs", "tag", "latest", "team=a", "step=3"), "runs supersede latest --by step="),
         (("calibrate", "cpu", "--idle-w", "nan", "--full-w", "90"), "no power"),
         (("calibrate", "cpu", "--idle-w", "50", "--full-w", "inf"), "no power"),
         (("calibrate", "cpu", "--idle-w", "50", "--full-w", "1e300"), "no power"),

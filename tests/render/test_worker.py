@@ -55,6 +55,19 @@ def test_errors_of_ours_come_back_as_what_they_are(one):
     assert (refused.value.where, refused.value.exit_code) == ("some.figure", 4)
 
 
+@pytest.mark.parametrize("code", [0, 3, "a text"])
+def test_what_would_end_the_process_is_told_and_it_goes_on(one, code):
+    before = one.pid
+    with pytest.raises(RenderError, match="ended the renderer") as refused:
+        one.render(f"{TASKS}:leave", code)
+    assert repr(code) in refused.value.what
+    assert "--memory-mb" not in refused.value.mend
+    with pytest.raises(RenderError, match="KeyboardInterrupt"):
+        one.render(f"{TASKS}:interrupt")
+    assert len(one.render(f"{TASKS}:fill", 1)) == 1 << 20
+    assert one.pid == before
+
+
 def test_memory_is_limited_and_the_process_goes_on(one):
     with pytest.raises(RenderError, match="more than the 64 MB") as refused:
         one.render(f"{TASKS}:fill", 512, limits=Limits(memory_mb=64))
@@ -180,6 +193,48 @@ def test_time_is_limited():
     with pytest.raises(RenderError, match=r"not made within 0.2 s"):
         worker.render(f"{TASKS}:slow", 60.0, limits=Limits(seconds=0.2))
     assert not old.alive
+
+
+_LATE = """
+import sys, time
+from concurrent.futures import ThreadPoolExecutor
+from carbonlens.cli.main import _leave
+from carbonlens.errors import RenderError
+from carbonlens.render import worker
+
+def rest():
+    with ThreadPoolExecutor(1) as pool:  # the interpreter's own end waits for its threads
+        pool.submit(time.sleep, 50).result()
+    return b"rest"
+
+made = worker.shared()
+later = worker.Later(name="rest", compute=rest)
+try:
+    worker.render("tests.render.worker_tasks:joined", b"", later=later, limits=worker.Limits(seconds=0.5))
+except RenderError as error:
+    print(made.alive, error.what.partition(" s ")[0], flush=True)
+    _leave(error.exit_code)
+"""
+
+
+def test_what_is_still_computed_when_the_time_is_over_keeps_no_program_from_its_end(tmp_path):
+    script = tmp_path / "carbonlens"
+    script.write_text(_LATE)
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, str(script), "report"],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=45,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (
+        3,
+        "False the report was not made within 0.5\n",
+        "",
+    )
+    assert time.monotonic() - began < 30
 
 
 def test_it_ends_by_itself_when_nothing_is_asked():

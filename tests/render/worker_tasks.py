@@ -82,3 +82,11 @@ def leave_garbage():
     """Return how many rings there are with a new one that nobody has."""
     Ring()
     return str(Ring.held).encode()
+
+
+def leave(code):
+    raise SystemExit(code)
+
+
+def interrupt():
+    raise KeyboardInterrupt
