@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from carbonlens.domain.identity import sha256_hex
+
 _BOX: Final = "□"
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 _JOINERS: Final = "\u200c\u200d"
@@ -20,6 +22,7 @@ _VARIANTS: Final = "\ufe0e\ufe0f"
 _MAX_MARKS: Final = 2
 _LONGEST_ID: Final = 200
 _TAIL_OF_ID: Final = 50
+_HASH_OF_ID: Final = 8
 """Of a long id its end is kept too: it says which quantity it is."""
 
 
@@ -83,10 +86,13 @@ def clip(text: str, width: int) -> str:
 def listed_id(figure_id: str) -> str:
     """Return the id of a figure as an index shows it: cleaned, and a long one without its middle.
 
-    Ids hold names of users; laying out one of 10,000 characters takes minutes. Data hold it whole.
+    Ids hold names of users; laying out one of 10,000 characters takes minutes. Data hold it whole. In the
+    place of what is left out stands the begin of the id's hash, by which two of them are told apart.
     """
     if len(figure_id) > _LONGEST_ID:
-        figure_id = f"{figure_id[: _LONGEST_ID - _TAIL_OF_ID - 1]}…{figure_id[-_TAIL_OF_ID:]}"
+        middle = f"…{sha256_hex(figure_id.encode('utf-8', 'surrogatepass'))[:_HASH_OF_ID]}…"
+        kept = _LONGEST_ID - _TAIL_OF_ID - len(middle)
+        figure_id = f"{figure_id[:kept]}{middle}{figure_id[-_TAIL_OF_ID:]}"
     return clean(figure_id)
 
 

@@ -100,6 +100,12 @@ def test_an_index_shows_an_id_in_one_line_with_its_begin_and_end(name):
     assert said == clean(said)
 
 
+def test_long_ids_that_differ_in_their_middle_alone_are_two_in_an_index():
+    ends = [f"statement.2026Q3.by.team.{'L' * 500}{n}{'L' * 500}.facility_kwh" for n in range(20)]
+    assert len({listed_id(end) for end in ends}) == 20
+    assert len(listed_id(ends[0])) <= 200
+
+
 def test_ids_of_our_own_making_stand_whole_in_an_index():
     own = "drivers.2026Q3.2026Q2.workload.carbon-location.unit:token.class:assistant-8b-int8.volume_before"
     assert listed_id(own) == own
