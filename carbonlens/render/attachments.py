@@ -93,7 +93,6 @@ def as_pdf_attachments(files: tuple[Enclosed, ...], made_us: int | None) -> list
     return [
         attachment(
             string=file.content,
-            base_url="",
             name=file.name,
             description=file.description,
             created=moment,

@@ -8,6 +8,9 @@ import pytest
 
 from carbonlens.app.report import report
 from carbonlens.errors import MissingExtraError, UnwritableError, UsageError
+from carbonlens.render.attachments import Enclosed
+from carbonlens.render.pdf import render_pdf
+from tests.render import pages
 from tests.reporting.comparisons import comparison
 
 
@@ -20,6 +23,19 @@ def test_files_are_named_after_the_only_section(tmp_path):
         "business-case.html",
         "business-case.pdf",
     ]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files there are UTF-8")
+def test_a_folder_whose_name_is_no_utf8_takes_the_same_pages(tmp_path, monkeypatch):
+    view = pages.view("demo")
+    enclosed = (Enclosed(name="runs.csv", content=b"1", description="runs"),)
+    usual = render_pdf(view, ("business-case",), enclosed=enclosed)
+    folder = tmp_path / "caf\udce9"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert render_pdf(view, ("business-case",), enclosed=enclosed) == usual
+    files = report(comparison(), sections=["business-case"], formats=["html", "md"], out_dir=folder / "out")
+    assert all(file.stat().st_size for file in files.values())
 
 
 def test_a_whole_report_is_called_report(tmp_path):
