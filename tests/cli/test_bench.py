@@ -261,6 +261,18 @@ def free_ports(n):
     return ports
 
 
+def begun(shell, folder, *arguments):
+    """Return a bench that was started."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "carbonlens.cli.main", "bench", *map(str, arguments)],
+        cwd=folder,
+        env=shell.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def test_ctrl_c_keeps_finished_rounds_and_resume_goes_on(shell, folder):
     spec = folder / "bench.toml"
     spec.write_text(
@@ -268,10 +280,7 @@ def test_ctrl_c_keeps_finished_rounds_and_resume_goes_on(shell, folder):
         + variant("heavy", callable="work:heavy")
         + variant("light", callable="work:light")
     )
-    command = [sys.executable, "-m", "carbonlens.cli.main", "bench", str(spec), "--json"]
-    process = subprocess.Popen(
-        command, cwd=folder, env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = begun(shell, folder, spec, "--json")
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if sum(1 for _ in folder.glob(".carbonlens/runs/*/*.json")) >= 8:
@@ -291,14 +300,7 @@ def test_ctrl_c_keeps_finished_rounds_and_resume_goes_on(shell, folder):
 def test_ctrl_c_twice_ends_at_once_and_names_what_goes_on(shell, folder):
     """The first waits for what is being measured; who presses again is told that the rounds are kept."""
     slow = ["--baseline", "sleep 0.3", "--candidate", "sleep 0.3", "--units", "1", "--window", "3"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "carbonlens.cli.main", "bench", *slow, "--rounds", "40"],
-        cwd=folder,
-        env=shell.env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = begun(shell, folder, *slow, "--rounds", "40")
     deadline = time.monotonic() + 60
     while sum(1 for _ in folder.glob(".carbonlens/runs/*/*.json")) < 4 and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -318,14 +320,7 @@ def test_ctrl_c_before_a_round_is_complete_says_so(shell, folder, calls):
         f"echo . >> calls\n[ $(wc -l < calls) -lt {calls} ] || {{ touch stuck; sleep 2; }}\n"
     )
     quick = ["--baseline", "sh slow.sh", "--candidate", "sleep 0.05", "--units", "1", "--window", "0.01"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "carbonlens.cli.main", "bench", *quick],
-        cwd=folder,
-        env=shell.env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = begun(shell, folder, *quick)
     deadline = time.monotonic() + 60
     while not (folder / "stuck").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
