@@ -12,21 +12,21 @@ import msgspec
 from carbonlens.app.importing_again import (
     Again,
     Before,
-    is_begin,
     is_by,
     kept_of,
-    say_begin,
+    same_before,
     table_before,
-    told_of,
     trace_before,
 )
 from carbonlens.app.importing_charges import ChargeKeeper
+from carbonlens.app.importing_kept import reason_first
+from carbonlens.app.importing_moved import Anew, Moved
 from carbonlens.app.importing_overlaps import Apart, apart, without
 from carbonlens.app.importing_places import Places
 from carbonlens.app.importing_placing import Placing
 from carbonlens.app.importing_readings import NAME as READINGS_FORMAT
 from carbonlens.app.importing_readings import ReadingKeeper, claims_readings
-from carbonlens.app.importing_rest import check_times, check_times_beside, rest, rest_in, without_rest
+from carbonlens.app.importing_rest import rest, rest_in
 from carbonlens.app.importing_runs import RunKeeper
 from carbonlens.app.importing_told import options_of, said_of
 from carbonlens.app.importing_totals import FileResult, FileStatus, ImportResult, Sums, Totals
@@ -106,6 +106,8 @@ class _Session:
         self._seen: set[tuple[str, str]] = set()
         self._named: dict[Path, bool] = {}
         self._rows = self._rejected = 0
+        self._moved = Moved(self._runs)
+        self._marks = Marks(tags=placing.tags, site=placing.site, **placing.in_study.told)
         self._now_us = self._runs.now_us
 
     def run(self, files: list[tuple[Path, bool]], progress: Callable[[int, int], None]) -> list[FileResult]:
@@ -128,6 +130,9 @@ class _Session:
             found[source.shown] = self._take_unclaimed(source)
             done += 1
         progress(whole, whole)
+        for said in self._moved.doubled():
+            file = found[said.file or ""]
+            found[file.path] = msgspec.structs.replace(file, findings=(*file.findings, said))
         place = {Source(path).shown: i for i, path in enumerate(order)}
         return sorted(found.values(), key=lambda r: (place[_file_of(r.path, place)], r.path))
 
@@ -156,11 +161,14 @@ class _Session:
             before = self._before(reader, group, twin)
             if not twin.counts and not self._says_more(group, before, said):
                 return [self._duplicate(s, reader.name, twin.finding) for s in group.sources]
-            check_times(group.main, before.told, said)
-            check_times_beside(group.main, before, said, partial(self._runs.beside, reader.name))
-            if before.grown:
-                before = msgspec.structs.replace(before, told=without_rest(before.told))
-            options = options_of({**before.told, **said}, self._table_of(group.main))
+            table = self._table_of(group.main)
+            anew = Anew(claim, before.told, said, table)
+            lacks = before.lacks(said, self._marks)
+            began = anew.begin_of(before, twin.host, self._given(said) if lacks else ())
+            if began is not None:
+                return [self._duplicate(s, reader.name, began) for s in group.sources]
+            before = anew.checked(before, self._runs.cut_beside)
+            options = options_of({**before.told, **said}, table)
             options = msgspec.structs.replace(options, kept_us=rest_in(before.told))
             harvested = harvest(reader, group, options)
         except InputFileError as error:
@@ -170,9 +178,6 @@ class _Session:
             return [self._duplicate(s, reader.name) for s in group.sources]
         if twin.host is not None:
             harvested.singles = [of_host(r, twin.host) for r in harvested.singles]
-        if is_begin(harvested.singles, group.main, before.further):
-            told = say_begin(group.main, before.further)
-            return [self._duplicate(s, reader.name, told) for s in group.sources]
         sha = twin.sha256
         if twin.counts and reader.kind == "trace":
             found = self._apart(claim, before, harvested)
@@ -183,11 +188,10 @@ class _Session:
                 before, harvested, found = less.before, less.harvested, less.apart
             if found.findings and not found.records:
                 status: FileStatus = "refused" if found.refused else "duplicate"
-                said_now = (*harvested.findings, *found.findings)
-                return [
-                    self._result(s, reader.name, status, Totals(), said_now if s is group.main else ())
-                    for s in group.sources
-                ]
+                # What it is refused for goes first.
+                said_now = (*found.findings, *harvested.findings)
+                whole = self._result(group.main, reader.name, status, Totals(), said_now)
+                return [whole, *self._parts(group, whole)]
             harvested.singles = found.records
             harvested.findings += found.findings
         if twin.counts:
@@ -198,6 +202,7 @@ class _Session:
         self._seen.add((sha, label_of(reader)))
         again = self._again(claim, twin, before, said)
         results = self._store(group, reader, sha, harvested, again)
+        self._moved.note(claim, before)
         return results if twin.counts else [self._told_in_vain(r, said) for r in results]
 
     def _apart(self, claim: Claim, before: Before, harvested: Harvest) -> Apart:
@@ -216,7 +221,8 @@ class _Session:
         if not twin.counts:
             of = [r for s in group.sources for r in self._runs.of_content(s.sha256)]
             runs = self._runs.latest(r for r in of if is_by(r, reader.name))
-            return Before(told=told_of(runs[-1:]), runs=runs, held=self._runs.latest(twin.same))
+            is_trace = reader.kind == "trace" and len(group.sources) == 1
+            return same_before(runs, self._runs.latest(twin.same), main, is_trace=is_trace)
         if len(group.sources) == 1 and reader.kind == "trace":
             host = self.placing.map.place_of(str(main.path), None).host or self.placing.host
             return trace_before(main, host, self._runs.near(reader.name, main.hashes))
@@ -226,9 +232,7 @@ class _Session:
 
     def _says_more(self, group: Group, before: Before, said: Mapping[str, str]) -> bool:
         """Whether something is said that the runs of a content do not bear, or rules that must be tried."""
-        placing = self.placing
-        marks = Marks(tags=placing.tags, site=placing.site, **placing.in_study.told)
-        if placing.map.place or before.lacks(said, marks):
+        if self.placing.map.place or before.lacks(said, self._marks):
             return bool(before.runs) or any(self._charges.holds_content(s.sha256) for s in group.sources)
         return False
 
@@ -294,14 +298,20 @@ class _Session:
             findings.append(_finding("CL211", "warning", "holds no runs", main, "check the file"))
         findings += [msgspec.structs.replace(f, file=main.shown) for f in sums.costs.findings]
         status = _status(bool(is_fresh or charges or got.profiles), findings)
+        if status == "refused":
+            findings = reason_first(findings)
         totals = sums.totals(charges, got.profiles)
         whole = self._result(main, reader.name, status, totals, tuple(findings))
         if got.profiles:
             whole = msgspec.structs.replace(whole, operators=got.profiles[0].operators)
-        others = [
-            self._result(s, reader.name, status, Totals(), (), part_of=main.shown) for s in group.sources[1:]
+        return [whole, *self._parts(group, whole)]
+
+    def _parts(self, group: Group, whole: FileResult) -> list[FileResult]:
+        """Return what became of the further files of a set."""
+        return [
+            self._result(s, whole.format, whole.status, Totals(), (), part_of=whole.path)
+            for s in group.sources[1:]
         ]
-        return [whole, *others]
 
     def _take_unclaimed(self, source: Source) -> FileResult:
         if source.member is None and claims_readings(source.start):
@@ -334,14 +344,17 @@ class _Session:
         """Return what became of content that was imported before: say so where nothing said changes it."""
         if result.status != "duplicate" or any(f.code in {"CL236", "CL293"} for f in result.findings):
             return result
-        placing = self.placing
-        is_given = {"tag": placing.tags, "site": placing.site, "map": placing.map.place}
-        given = [*(name for name, is_told in is_given.items() if is_told), *placing.in_study.told]
-        names = [*(n for n in said if " " not in n), *given]
-        options = ", ".join(f"--{name}" for name in names)
+        options = ", ".join(self._given(said))
         text = f"the same content was imported before; counted once, and {options} changes nothing in it"
         found = Finding(code="CL210", severity="info", message=text, file=result.path)
         return msgspec.structs.replace(result, findings=(found,))
+
+    def _given(self, said: Mapping[str, str]) -> list[str]:
+        """Return the options of which something stands on a run or a source."""
+        placing = self.placing
+        is_given = {"tag": placing.tags, "site": placing.site, "map": placing.map.place}
+        given = [*(name for name, is_told in is_given.items() if is_told), *placing.in_study.told]
+        return [f"--{name}" for name in (*(n for n in said if " " not in n), *given)]
 
     def _refused(self, source: Source, text: str, mend: str, name: str | None = None) -> FileResult:
         said = (_finding("CL214", "error", text, source, mend),)

@@ -23,6 +23,9 @@ from carbonlens.importers.sources import Source
 _MEND_HOST = "if they are of two machines, name the hosts: --host, or host in a [[place]] of --map"
 _MEND_TIMES = "keep one of them: carbonlens runs supersede; let the log say when each sample was taken"
 
+CUT_BESIDE = "counted beside"
+"""Name of what is kept with a run of which a part is left out: the ids of the runs that tell of that part."""
+
 
 def _no_marks(record: RunRecord) -> Marks:
     del record
@@ -68,6 +71,7 @@ class Before(msgspec.Struct, frozen=True, kw_only=True):
         held: Of a trace those whose place its runs take.
         grown: Whether the source tells more than they do.
         further: Runs of longer contents that may have begun as this one.
+        is_begin: Whether they did for sure: they took the place of its own.
         finding: What is to be said of it.
     """
 
@@ -76,6 +80,7 @@ class Before(msgspec.Struct, frozen=True, kw_only=True):
     held: tuple[Run, ...] = ()
     grown: bool = False
     further: tuple[Run, ...] = ()
+    is_begin: bool = False
     finding: Finding | None = None
 
     def lacks(self, said: Mapping[str, str], marks: Marks) -> bool:
@@ -105,6 +110,7 @@ class Contents:
         self._by_sha256: dict[str, list[Run]] = defaultdict(list)
         self._by_begin: dict[tuple[str, str], list[Run]] = defaultdict(list)
         self._tables: dict[str, dict[str, Run]] = defaultdict(dict)
+        self._cut: dict[str, list[Run]] = defaultdict(list)
 
     def add(self, run: Run) -> None:
         """Note a run."""
@@ -114,6 +120,8 @@ class Contents:
         self._by_sha256[origin.source_sha256].append(run)
         if kept is None or kept.size_bytes is None:
             return
+        for run_id in kept.told.get(CUT_BESIDE, "").splitlines():
+            self._cut[run_id].append(run)
         if not kept.prefixes and kept.size_bytes >= FIRST_BYTES:
             self._tables[_instrument(origin)][origin.source_sha256] = run
         else:
@@ -122,6 +130,10 @@ class Contents:
     def of(self, sha256: str) -> list[Run]:
         """Return the runs of a content."""
         return self._by_sha256.get(sha256, [])
+
+    def cut_beside(self, run_id: str) -> list[Run]:
+        """Return the runs of which a part was left out, for the run of an id tells of it."""
+        return self._cut.get(run_id, [])
 
     def near(self, instrument: str, hashes: Hashes) -> list[Run]:
         """Return the runs of an importer whose content may begin as another one does.
@@ -193,6 +205,25 @@ def trace_before(source: Source, host: str | None, near: Sequence[Run]) -> Befor
     return Before(told=told_of(held), held=tuple(held), grown=True, finding=_say_grown(source, held))
 
 
+def same_before(runs: Sequence[Run], held: Sequence[Run], source: Source, *, is_trace: bool) -> Before:
+    """Return what was imported before of a source whose content is in the ledger.
+
+    Args:
+        runs: The versions that count of the runs of its content.
+        held: Those of a trace whose place its runs take.
+        source: The source.
+        is_trace: Whether a longer content takes the place of this one.
+    """
+    further = tuple(r for r in held if is_trace and _size(r) > source.hashes.size_bytes)
+    return Before(
+        told=told_of((further or runs)[-1:]),
+        runs=tuple(runs),
+        held=tuple(held),
+        further=further,
+        is_begin=bool(further),
+    )
+
+
 def table_before(source: Source, tables: Sequence[Run]) -> Before:
     """Return what was said of the rows that a table of runs begins with.
 
@@ -241,10 +272,18 @@ def _say_grown(source: Source, held: Sequence[Run]) -> Finding:
     return Finding(code="CL292", severity="info", message=text, file=source.shown)
 
 
-def say_begin(source: Source, further: Sequence[Run]) -> Finding:
-    """Return what is said of a log that is in the ledger further on."""
+def say_begin(source: Source, further: Sequence[Run], aside: Sequence[str] = ()) -> Finding:
+    """Return what is said of a log that is in the ledger further on.
+
+    Args:
+        source: The log.
+        further: Its runs there.
+        aside: Options that are given, and stand on none of those.
+    """
     name = _name(further[0])
     text = f"is the begin of {name}, which is in the ledger further on; counted once"
+    if aside:
+        text += f", and {', '.join(aside)} left aside for it"
     if is_copy_by_name(source.name, name):
         return Finding(code="CL292", severity="info", message=text, file=source.shown)
     return Finding(code="CL292", severity="warning", message=text, file=source.shown, mend=_MEND_HOST)

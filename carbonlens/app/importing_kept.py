@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from carbonlens.app.importing_again import Again
@@ -15,6 +16,10 @@ from carbonlens.importers.harvest import MOST_ALIKE
 
 _CORRECT: Final = "mend the source; or correct a run: carbonlens runs supersede RUN_ID --by FIELD=VALUE"
 _WORK: Final = ("unit", "units")
+_ROW: Final = "CL202"
+_LEFT_OUT: Final = (_ROW, "CL213", "CL217", "CL232")
+"""Codes of errors for which a row, a run or a line of a bill is left out."""
+
 _COUNT: Final = "import the log again with --units N, or with units in a [[place]] of --map"
 
 
@@ -105,3 +110,23 @@ def finding_at(
 ) -> Finding:
     """Return a Finding about a line of a source."""
     return Finding(code=code, severity=severity, message=text, file=file, line=line or None, mend=mend)
+
+
+def reason_first(findings: Sequence[Finding]) -> list[Finding]:
+    """Return what is said of a source of which nothing counts: first the error that most is left out for.
+
+    Args:
+        findings: What is said of its rows, and of its runs.
+    """
+    errors = Counter(f.code for f in findings if f.severity == "error")
+
+    def rank(said: Finding) -> tuple[bool, bool, int, bool]:
+        # Of as many rows and runs, the runs could be read.
+        return (
+            said.severity != "error",
+            said.code not in _LEFT_OUT,
+            -errors[said.code],
+            said.code == _ROW,
+        )
+
+    return sorted(findings, key=rank)

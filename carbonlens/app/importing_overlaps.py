@@ -181,7 +181,8 @@ def apart(
     """
     found = Apart()
     for record, near in zip(records, held, strict=True):
-        others = [_Beside(record, h, samples_of(h)) for h in near if not _is_another_hosts(record.run, h)]
+        every = [Beside(record, h, samples_of(h)) for h in near]
+        others = [o for o in every if not o.is_another_hosts]
         same = next((o.held for o in others if o.is_same), None)
         if same is not None and not _is_named_for_another(record.run, same, source):
             found.copies += 1
@@ -198,17 +199,28 @@ def apart(
     return found
 
 
-def _said_of(others: Sequence[_Beside], source: Source) -> list[Finding]:
+def _said_of(others: Sequence[Beside], source: Source) -> list[Finding]:
     """Return what is to be said of a record beside runs that may overlap it, and not for sure."""
+    met = met_most(others, source)
+    if met is not None:
+        return [say_met(source, *met)]
     unsure = [o for o in others if not _is_named_for_another(o.record.run, o.held, source)]
-    met = [o for o in unsure if o.overlap_s > o.allowed_s]
-    if met:
-        most = max(met, key=lambda o: o.overlap_s)
-        return [_say_filled(source, most) if most.devices else _say_doubt(source, most, more=len(met) - 1)]
     return [_say_alike(source, o) for o in unsure if o.is_alike][:1]
 
 
-class _Beside:
+def met_most(others: Sequence[Beside], source: Source) -> tuple[Beside, int] | None:
+    """Return the run whose time a record stands on most, and how many further ones there are."""
+    unsure = [o for o in others if not _is_named_for_another(o.record.run, o.held, source)]
+    met = [o for o in unsure if o.overlap_s > o.allowed_s]
+    return (max(met, key=lambda o: o.overlap_s), len(met) - 1) if met else None
+
+
+def say_met(source: Source, most: Beside, more: int) -> Finding:
+    """Return what is said of a record that may tell of the same as others, and counts beside them."""
+    return _say_filled(source, most) if most.devices else _say_doubt(source, most, more=more)
+
+
+class Beside:
     """A record beside a run that may tell of the same.
 
     Attributes:
@@ -223,6 +235,12 @@ class _Beside:
         self.overlap_s = _overlap_s(record.run, held)
         self._told = [m for m in (record.measured, measured) if m is not None]
         self.is_held_known = measured is not None
+
+    @property
+    def is_another_hosts(self) -> bool:
+        """Whether somebody tells that two runs are of two machines."""
+        mine, theirs = self.record.run.host_id, self.held.host_id
+        return mine is not None and theirs is not None and mine != theirs
 
     @property
     def allowed_s(self) -> float:
@@ -275,11 +293,6 @@ class _Beside:
 
 def _start(entry: tuple[int, int, Run]) -> int:
     return entry[0]
-
-
-def _is_another_hosts(run: Run, held: Run) -> bool:
-    """Whether somebody tells that two runs are of two machines."""
-    return run.host_id is not None and held.host_id is not None and run.host_id != held.host_id
 
 
 def _is_named_for_another(run: Run, held: Run, source: Source) -> bool:
@@ -340,7 +353,7 @@ def _say_hosts(source: Source, held: Run) -> Finding:
     return Finding(code="CL291", severity="warning", message=text, file=source.shown, mend=_MEND_HOSTS)
 
 
-def _say_refused(source: Source, sure: Sequence[_Beside]) -> Finding:
+def _say_refused(source: Source, sure: Sequence[Beside]) -> Finding:
     most = max(sure, key=lambda o: o.overlap_s)
     told = {d for o in sure for d in o.devices}
     others = [d for d in devices_of(most.record.run) if d not in told]
@@ -355,7 +368,7 @@ def _say_refused(source: Source, sure: Sequence[_Beside]) -> Finding:
     return Finding(code="CL295", severity="error", message=text, file=source.shown, mend=mend)
 
 
-def _say_filled(source: Source, most: _Beside) -> Finding:
+def _say_filled(source: Source, most: Beside) -> Finding:
     text = (
         f"tells of {most.overlap_s:.6g} s of {most.devices[0]} that {file_of(most.held)} reaches over: one"
         " of them has a gap where the other tells, and both are counted"
@@ -363,7 +376,7 @@ def _say_filled(source: Source, most: _Beside) -> Finding:
     return Finding(code="CL296", severity="warning", message=text, file=source.shown, mend=_MEND_FILLED)
 
 
-def _say_doubt(source: Source, most: _Beside, *, more: int) -> Finding:
+def _say_doubt(source: Source, most: Beside, *, more: int) -> Finding:
     named, other = ", ".join(shared(most.record.run, most.held)[:4]), file_of(most.held)
     text = (
         f"tells of {most.overlap_s:.6g} s of a device named {named}, as {other}{_more(more)} does; "
@@ -372,7 +385,7 @@ def _say_doubt(source: Source, most: _Beside, *, more: int) -> Finding:
     return Finding(code="CL296", severity="warning", message=text, file=source.shown, mend=_MEND_DOUBT)
 
 
-def _say_alike(source: Source, other: _Beside) -> Finding:
+def _say_alike(source: Source, other: Beside) -> Finding:
     text = (
         f"holds the same samples as {file_of(other.held)}; neither their times and values nor an id tell"
         " that they are one log: both are counted"

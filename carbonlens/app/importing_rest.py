@@ -12,10 +12,8 @@ from typing import Final
 
 import msgspec
 
-from carbonlens.app.importing_again import Before, told_of
-from carbonlens.app.importing_devices import sure_devices
+from carbonlens.app.importing_again import CUT_BESIDE, Before
 from carbonlens.app.importing_overlaps import Apart, Overlapped, file_of, step_s
-from carbonlens.app.importing_told import zones_in
 from carbonlens.app.importing_twins import of_host
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
@@ -30,7 +28,6 @@ from carbonlens.importers.sources import Source
 _FROM, _UNTIL = "counted from us", "counted until us"
 """What is kept with a run of which a part is left out, so that it stays so when more is told of it."""
 
-_OF_TIMES: Final = ("start", "interval")
 _MEND: Final = "if they are of two machines, name the host of each: --host, or host in a [[place]] of --map"
 
 Span = tuple[float, float]
@@ -89,9 +86,15 @@ def rest(  # noqa: PLR0913, PLR0917 - what an import of a trace is made of
     if len(beside.records) != 1 or beside.refused:
         return None
     beside.findings.insert(
-        0, _say_left_out(group.main, whole.singles[0], beside.records[0], found.overlapped)
+        0, _say_left_out(group.main, whole.singles[0], beside.records[0], found.overlapped, span)
     )
-    told = {**before.told, _FROM: str(round(span[0])), _UNTIL: str(round(span[1]))}
+    others = dict.fromkeys(o.run.run_id for o in found.overlapped)
+    told = {
+        **before.told,
+        _FROM: str(round(span[0])),
+        _UNTIL: str(round(span[1])),
+        CUT_BESIDE: "\n".join(others),
+    }
     return Rest(msgspec.structs.replace(before, told=told), less, beside)
 
 
@@ -124,66 +127,11 @@ def rest_in(told: Mapping[str, str]) -> Span | None:
 
 def without_rest(told: Mapping[str, str]) -> dict[str, str]:
     """Return what was told of a source without which part of it counts: it is another one now."""
-    return {name: text for name, text in told.items() if name not in {_FROM, _UNTIL}}
-
-
-def check_times(source: Source, told: Mapping[str, str], said: Mapping[str, str]) -> None:
-    """Refuse other times for a source of which a part is counted beside another one.
-
-    Args:
-        source: The source.
-        told: What was said of it before.
-        said: What is said now.
-
-    Raises:
-        InputFileError: If its times would be others now: which part counts is not known of those.
-    """
-    changed = _changed_times(told, said)
-    if rest_in(told) is not None and changed:
-        raise InputFileError(
-            f"is counted in part, beside another trace, and {changed[0]} would change its times",
-            where=source.shown,
-            mend="import both traces into a new ledger, with that option from the begin",
-        )
-
-
-def check_times_beside(
-    source: Source, before: Before, said: Mapping[str, str], beside: Callable[[Run], Sequence[Run]]
-) -> None:
-    """Refuse other times for a source beside which a part of another one is left out.
-
-    Args:
-        source: The source.
-        before: What was imported of it before.
-        said: What is said now.
-        beside: Tells the runs that share a device and time with one.
-
-    Raises:
-        InputFileError: If its times would be others now: what was left out of the other would be nowhere.
-    """
-    changed = _changed_times(before.told, said)
-    for run in before.runs if changed else ():
-        if run.start_us is None or run.end_us is None:
-            continue
-        # The part that counts begins after the end, and not at once.
-        length_us = run.end_us - run.start_us
-        wide = msgspec.structs.replace(run, start_us=run.start_us - length_us, end_us=run.end_us + length_us)
-        for other in beside(wide):
-            if rest_in(told_of([other])) is not None and any(sure_devices(run, other)):
-                raise InputFileError(
-                    f"has a time that is left out of {file_of(other)}, and {changed[0]} would change it",
-                    where=source.shown,
-                    mend="import both traces into a new ledger, with that option from the begin",
-                )
-
-
-def _changed_times(told: Mapping[str, str], said: Mapping[str, str]) -> list[str]:
-    of_times = {*zones_in(said), *(name for name in _OF_TIMES if name in said)}
-    return sorted(name for name in of_times if told.get(name) != said[name])
+    return {name: text for name, text in told.items() if name not in {_FROM, _UNTIL, CUT_BESIDE}}
 
 
 def _say_left_out(
-    source: Source, whole: RunRecord, rest: RunRecord, overlapped: Sequence[Overlapped]
+    source: Source, whole: RunRecord, rest: RunRecord, overlapped: Sequence[Overlapped], span: Span
 ) -> Finding:
     """Return what is said of a trace of which a part is counted.
 
@@ -192,8 +140,9 @@ def _say_left_out(
         whole: Its run with all samples.
         rest: Its run without those that are left out.
         overlapped: Runs that tell of the time of those.
+        span: The time that they leave; the first sample in it may stand further on.
     """
-    seconds = _length_s(whole.run) - _length_s(rest.run)
+    seconds = _length_s(whole.run) - (span[1] - span[0]) / US_PER_S
     samples = _samples(whole) - _samples(rest)
     names = list(dict.fromkeys(file_of(o.run) for o in overlapped))
     more = f" and {counted(len(names) - 1, 'further trace')}" if len(names) > 1 else ""

@@ -171,6 +171,11 @@ class RunKeeper:
         """
         return [held for held in self._spans.near(instrument, run) if self._versions.counts(held)]
 
+    def cut_beside(self, run: Run) -> list[Run]:
+        """Return the runs that count and of which a part is left out, for a version of a run tells of it."""
+        cut = [c for version in self._versions.of(run) for c in self._contents.cut_beside(version.run_id)]
+        return [c for c in cut if self._versions.counts(c)]
+
     def samples_of(self, run: Run) -> Measured | None:
         """Return what a run's samples hold, where this import read them."""
         return self._spans.samples_of(run)

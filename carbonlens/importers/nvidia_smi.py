@@ -16,7 +16,6 @@ from typing import Final
 
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
-from carbonlens.domain.units import US_PER_S
 from carbonlens.errors import InputFileError
 from carbonlens.importers.claiming import each
 from carbonlens.importers.contract import (
@@ -33,6 +32,8 @@ from carbonlens.importers.contract import (
 )
 from carbonlens.importers.device_samples import DeviceSamples
 from carbonlens.importers.nvidia_smi_columns import (
+    LASTING,
+    LIMITS,
     NAMES,
     POWER,
     STAMP,
@@ -53,7 +54,7 @@ from carbonlens.importers.nvidia_smi_looks import (
     not_told_apart,
     nothing_told,
 )
-from carbonlens.importers.nvidia_smi_rows import Joining, Places, are_several, bursts_of, resolution_us
+from carbonlens.importers.nvidia_smi_rows import Joining, Places, are_mixed, bursts_of, resolution_us
 from carbonlens.importers.once import Once
 from carbonlens.importers.records import finding
 from carbonlens.importers.rewritten import Headed
@@ -90,7 +91,7 @@ class NvidiaSmiImporter:
             "[N/A], [Not Supported] and the like are failed readings, never 0",
             "a last cell that was cut off (22.8 for 22.89 W) is known by its missing unit, and left out",
             "rows of several GPUs that no column tells apart are told apart by their place in each burst, "
-            "where rows are closer than a loop's or each place keeps cells of its own; refused where bursts "
+            "where rows are closer than a loop's or each place has a board of its own; refused where bursts "
             "are not of one size, or may be of one GPU whose log pauses, and where a GPU joins or leaves",
             "a second header of other columns, units or order (two logs joined): refused, with its line",
         ),
@@ -367,14 +368,15 @@ class _Log:
         timed = [r for r in rows if r.t_us is not None]
         times, cells = [r.t_us for r in timed if r.t_us is not None], [r.cells for r in timed]
         told_in_us = 1.0 if self._time is None else resolution_us([c[self._time] for c in cells])
-        found = bursts_of(times, cells, time=self._time, told_in_us=told_in_us)
-        is_fine = told_in_us < US_PER_S
-        if found is None and is_fine and are_several(times, cells):
+        lasting = [c.place for c in self._columns if c.name in LASTING or c.name in LIMITS]
+        found = bursts_of(times, cells, time=self._time, told_in_us=told_in_us, lasting=lasting)
+        boards = [c.place for c in self._columns if c.name in LASTING]
+        if found is None and are_mixed(times, cells, told_in_us=told_in_us, lasting=boards):
             raise not_told_apart(self._source.shown, rows[0].line)
         if found is not None and found.told == "unclear":
             raise not_told_apart(self._source.shown, rows[0].line, found.size)
         if found is None or found.told == "one row":
-            self._joining = Joining(times, is_fine=is_fine)
+            self._joining = Joining(times, told_in_us=told_in_us)
             if found is not None:
                 self._say_twice(rows[0].line)
             return None

@@ -33,6 +33,19 @@ IDS: Final = (
 NAMES: Final = ("name", "gpu_name")
 """Columns of the board's name."""
 
+LASTING: Final = frozenset(
+    {
+        *NAMES,
+        *("memory.total", "power.default_limit", "power.min_limit", "power.max_limit", "vbios_version"),
+        *("clocks.max.sm", "clocks.max.memory", "clocks.max.graphics", "clocks.max.gr", "clocks.max.mem"),
+        *("pci.bus", "pci.device", "pci.device_id", "pci.sub_device_id"),
+    }
+)
+"""Columns that tell of a board, and do not change at all."""
+
+LIMITS: Final = ("power.limit",)
+"""Columns that do not change with a board's work, but by who looks after it."""
+
 OTHERS: Final = frozenset(
     {
         *("utilization.gpu", "utilization.memory", "memory.used", "memory.free", "memory.total"),

@@ -159,8 +159,8 @@ def not_told_apart(where: str, line: int, size: int | None = None) -> InputFileE
     """
     often = "not always as many" if size is None else f"{counted(size, 'row')} each"
     return InputFileError(
-        f"has rows of several GPUs at a time, {often}, or of one that was read more often at times: no "
-        "column tells whose they are",
+        f"has rows of several GPUs at a time, {often}, or of one that was read at steps of two lengths in "
+        "turn, or more often at times: no column tells whose they are",
         where=f"{where}:{line}",
         mend="log index or uuid too; of this log add such a column by hand, if you know whose each row is",
     )

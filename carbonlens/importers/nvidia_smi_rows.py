@@ -1,22 +1,33 @@
 """Rows of several GPUs that no column tells apart: they come in bursts, one row a GPU.
 
 One GPU that is read in a quick loop, whose log pauses regularly (each time a buffer of its file is
-full, say), writes such bursts, too. Rows are of several GPUs where they are closer together than
-any loop's, where few of them stand alone, or where each place of a burst keeps cells of its own; else
-nobody can tell.
+full, say), writes such bursts, too, as does one that a script reads before and after each step of its
+work. Rows are of several GPUs where they are closer together than any loop's, where few of them stand
+alone, or where each place of a burst has a board of its own; else nobody can tell. What a GPU draws
+tells something only of rows that are closer than a script reads them: power follows the work, as it does.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from carbonlens.importers.tables import with_unit
+from carbonlens.domain.units import US_PER_S
+from carbonlens.importers.nvidia_smi_boards import (
+    SEVERAL_SHARE,
+    WITHIN_US,
+    Burst,
+    Cells,
+    are_boards,
+    are_of_boards,
+    keep_cells,
+)
+from carbonlens.importers.nvidia_smi_periods import FEWEST, MOST_GPUS, TICK_US, are_ticks, period_of
 
 if TYPE_CHECKING:
     from carbonlens.importers.contract import Array
@@ -24,29 +35,14 @@ if TYPE_CHECKING:
 _SMALL_SHARE: Final = 0.2
 """Steps shorter than this share of the long ones lie within a burst."""
 
-_WITHIN_US: Final = 8_000.0
-"""Longest step between rows that were surely read by one call, and not by the next: the quickest loop
-that tools' logs are known by is ``-lms 10``."""
-
 _SLOWLY_US: Final = 25_000.0
 """The same, of a driver that takes its time over many fields."""
 
 _HARDLY_US: Final = 200_000.0
-"""The same, where it is hardly through when it is asked again."""
-
-_LONGER: Final = 1.3
-"""How many times as long as the others the step to the next burst is then at least."""
-
-_ROUNDED: Final = 3.0
-"""Milliseconds by which steps of one loop may differ since stamps are told in such."""
+"""The same, where some of its GPUs take longer than others."""
 
 _FLOOR_US: Final = 500.0
 """Half of the millisecond that stamps are told in: what a step of none may be."""
-
-_FEWEST: Final = 5
-"""Bursts from which rows that come several at a time are no mishap."""
-
-_SEVERAL_SHARE: Final = 0.1
 
 _IN_A_ROW: Final = 10
 """Bursts one after another from which a GPU joined, or left."""
@@ -54,12 +50,11 @@ _IN_A_ROW: Final = 10
 _QUICKEST_US: Final = 1_000.0
 """What a loop waits at least between two readings (``-lms 1``), and what stamps are told in."""
 
-_OWN: Final = 50.0
-"""How many times as much as within a place cells differ between places, where these are of several GPUs."""
-
-_MOST_GPUS: Final = 64
 _MOST_IN_A_MACHINE: Final = 16
 """GPUs that one machine has, but for the rarest."""
+
+_NOT_ANEW: Final = 3
+"""Parts of a log that are of one size by no mishap: a loop that is started anew leaves two."""
 
 _ALONE: Final = 20.0
 """How many times as long as between its rows it is quiet around what one call wrote quickly."""
@@ -68,9 +63,6 @@ _QUIET: Final = 4.0
 """The same, of the time that all of its rows took together."""
 
 _REGULAR_SHARE: Final = 0.9
-
-Cells = Sequence[str]
-_Burst = Sequence[tuple[float, tuple[str, ...]]]
 
 
 class Bursts(msgspec.Struct, frozen=True):
@@ -118,18 +110,20 @@ class Places:
 
 
 class Joining:
-    """Looks for rows of a GPU that joined the only one: much closer together than the first rows were.
+    """Looks for rows of a GPU that joined the only one.
+
+    Its rows are much closer to the other's than the first rows were, or steps have a period.
 
     Args:
         times_us: Times of the first rows.
-        is_fine: Whether stamps are finer than seconds: two rows of one second may be of one GPU.
+        told_in_us: What times are told in. If that is seconds, two rows of one may be of one GPU.
     """
 
-    def __init__(self, times_us: Sequence[float], *, is_fine: bool) -> None:
+    def __init__(self, times_us: Sequence[float], *, told_in_us: float) -> None:
         """Know how far apart the first rows were."""
         rising = sorted(later - earlier for earlier, later in pairwise(times_us) if later > earlier)
         self._apart_us = _SMALL_SHARE * rising[len(rising) // 2] if rising else None
-        self._is_fine = is_fine
+        self._told_in_us = told_in_us
 
     def is_told_by(self, t_us: Array, values: Sequence[Array]) -> bool:
         """Tell whether rows after the first ones are of several GPUs, or nobody can tell that they are not.
@@ -140,13 +134,19 @@ class Joining:
         """
         import numpy as np
 
-        if self._apart_us is None or int((np.abs(np.diff(t_us)) <= self._apart_us).sum()) < _FEWEST:
+        steps = np.diff(t_us)
+        is_new = steps != 0
+        if not is_new.all():
+            for v in values:
+                is_new |= (v[1:] != v[:-1]) & ~(np.isnan(v[1:]) & np.isnan(v[:-1]))
+        if period_of(t_us[np.append(True, is_new)], self._told_in_us) is not None:
+            return True
+        if self._apart_us is None or int((np.abs(steps) <= self._apart_us).sum()) < FEWEST:
             return False
         rows = [tuple(map(str, row)) for row in zip(*(v.tolist() for v in values), strict=True)]
         found = _parted(t_us.tolist(), rows, self._apart_us)
-        if self._is_fine:
-            return _are_mostly_several(found)
-        return sum(map(_is_several, found)) >= max(_FEWEST, _REGULAR_SHARE * len(found))
+        is_fine = self._told_in_us < US_PER_S and not are_ticks(t_us)
+        return _are_mostly_several(found) if is_fine else _are_nearly_all_several(found)
 
 
 def resolution_us(stamps: Sequence[str]) -> float:
@@ -156,7 +156,12 @@ def resolution_us(stamps: Sequence[str]) -> float:
 
 
 def bursts_of(
-    times_us: Sequence[float], rows: Sequence[Cells], *, time: int | None, told_in_us: float
+    times_us: Sequence[float],
+    rows: Sequence[Cells],
+    *,
+    time: int | None,
+    told_in_us: float,
+    lasting: Sequence[int] = (),
 ) -> Bursts | None:
     """Return how rows come in bursts of one size; ``None`` where they do not.
 
@@ -165,50 +170,81 @@ def bursts_of(
         rows: Their cells, all of them: two GPUs that draw the same differ in another one.
         time: Place of the cell that tells the time.
         told_in_us: What times are told in.
+        lasting: Places of cells that tell of the board, and do not change with its work.
     """
     steps = [later - earlier for earlier, later in pairwise(times_us)]
-    slowly_us = _widest_us(steps, _SLOWLY_US)
-    for apart_us, most in (
-        (_widest_us(steps), _MOST_GPUS),
-        (slowly_us, _MOST_IN_A_MACHINE),
-        (_usual_us(steps), _MOST_GPUS),
-    ):
+    quickly_us, slowly_us = _widest_us(steps), _widest_us(steps, _SLOWLY_US)
+    for apart_us in (quickly_us, slowly_us, _usual_us(steps)):
         if apart_us is None:
             continue
         found = _parted(times_us, rows, apart_us)
-        usual, count = Counter(map(len, found)).most_common(1)[0]
-        if not 2 <= usual <= most or len(found) < 2 or count < _REGULAR_SHARE * (len(found) - 1):
+        usual = _usual_size(found)
+        if usual is None:
+            continue
+        if usual > _MOST_IN_A_MACHINE and len(found) < _NOT_ANEW and apart_us != quickly_us:
+            # A loop that was started anew, or stood still once.
             continue
         if sum(map(_is_one_row, found)) >= _REGULAR_SHARE * len(found):
             return Bursts(usual, apart_us, "one row")
         whole = [burst for burst in found if len(burst) == usual]
-        is_told = told_in_us <= _QUICKEST_US and (
-            _are_closer_than_a_loop(whole) or _are_of_one_call(whole) or _keep_cells(whole, time)
+        is_by_times = not _are_within_ticks(times_us, apart_us) and (
+            _are_closer_than_a_loop(whole) or _are_of_one_call(whole) or keep_cells(whole, time)
         )
+        is_told = told_in_us <= _QUICKEST_US and (is_by_times or are_boards(whole, lasting))
+        is_told = is_told and not _are_parts(found, told_in_us)
         return Bursts(usual, apart_us, "several" if is_told else "unclear")
-    return _hardly_apart(times_us, rows, time) if told_in_us <= _QUICKEST_US else None
+    return _hardly_apart(times_us, rows, told_in_us, lasting)
 
 
-def _hardly_apart(times_us: Sequence[float], rows: Sequence[Cells], time: int | None) -> Bursts | None:
+def _hardly_apart(
+    times_us: Sequence[float], rows: Sequence[Cells], told_in_us: float, lasting: Sequence[int]
+) -> Bursts | None:
     """Return the bursts of a driver that is hardly through when it is asked again: each a little apart.
 
     One GPU's loop has no step that is longer each second or each eighth time: where one is, it may be of
     several.
     """
-    steps = [later - earlier for earlier, later in pairwise(times_us)]
-    apart_us = _widest_us(steps, _HARDLY_US, 1 / _LONGER)
-    if apart_us is None:
+    import numpy as np
+
+    told = list(zip(times_us, rows, strict=True))
+    # A row that is written twice is none of another GPU.
+    once = [t for (t, row), before in zip(told, [None, *told], strict=False) if (t, row) != before]
+    period = period_of(np.array(once), told_in_us)
+    if period is None:
         return None
-    short = max((abs(s) for s in steps if abs(s) <= apart_us), default=0.0)
-    long = min((abs(s) for s in steps if abs(s) > apart_us), default=0.0)
+    apart_us = math.sqrt(max(period.short_us, _FLOOR_US) * period.long_us)
     found = _parted(times_us, rows, apart_us)
-    if len(found) <= _FEWEST or long - short < _ROUNDED * _QUICKEST_US:
+    whole = [burst for burst in found if len(burst) == period.size]
+    is_told = _usual_size(found) == period.size and (
+        are_boards(whole, lasting)
+        or (period.short_us <= _SMALL_SHARE * period.long_us and _are_of_one_call(whole))
+    )
+    return Bursts(period.size, apart_us, "several" if is_told else "unclear")
+
+
+def _usual_size(found: Sequence[Burst]) -> int | None:
+    """Return the rows that nearly all bursts have; ``None`` where that is one, or there is no such size."""
+    sizes = [len(burst) for burst in found]
+    if len(sizes) < 2:
         return None
-    usual, count = Counter(map(len, found)).most_common(1)[0]
-    if not 2 <= usual <= _MOST_IN_A_MACHINE or count < _REGULAR_SHARE * (len(found) - 1):
-        return None
-    whole = [burst for burst in found if len(burst) == usual]
-    return Bursts(usual, apart_us, "several" if _keep_cells(whole, time) else "unclear")
+    usual, count = Counter(sizes).most_common(1)[0]
+    # The last burst may be cut off. Of two it is no longer than the first.
+    is_so = 2 <= usual <= MOST_GPUS and count >= _REGULAR_SHARE * (len(sizes) - 1)
+    return usual if is_so and (len(sizes) > 2 or sizes[1] <= sizes[0]) else None
+
+
+def are_mixed(
+    times_us: Sequence[float], rows: Sequence[Cells], *, told_in_us: float, lasting: Sequence[int]
+) -> bool:
+    """Tell whether rows that come in no bursts of one size may be of several GPUs.
+
+    Args:
+        times_us: Times of the rows, in order.
+        rows: Their cells.
+        told_in_us: What times are told in.
+        lasting: Places of cells that nothing changes in a board.
+    """
+    return are_of_boards(rows, lasting) or (told_in_us < US_PER_S and are_several(times_us, rows))
 
 
 def are_several(times_us: Sequence[float], rows: Sequence[Cells]) -> bool:
@@ -219,30 +255,55 @@ def are_several(times_us: Sequence[float], rows: Sequence[Cells]) -> bool:
             of one GPU.
         rows: Their cells.
     """
+    import numpy as np
+
     apart_us = _widest_us([later - earlier for earlier, later in pairwise(times_us)])
     if apart_us is None:
         return False
-    return _are_mostly_several(_parted(times_us, rows, apart_us))
+    found = _parted(times_us, rows, apart_us)
+    return _are_nearly_all_several(found) if are_ticks(np.array(times_us)) else _are_mostly_several(found)
 
 
-def _are_mostly_several(found: Sequence[_Burst]) -> bool:
+def _are_nearly_all_several(found: Sequence[Burst]) -> bool:
+    """Whether nearly all bursts hold several rows: one GPU's may now and then be of one second, or tick."""
+    return sum(map(_is_several, found)) >= max(FEWEST, _REGULAR_SHARE * len(found))
+
+
+def _are_mostly_several(found: Sequence[Burst]) -> bool:
     """Whether bursts hold several rows so often, or so long, that it is no mishap."""
     several = list(map(_is_several, found))
     longest = run = 0
     for is_so in several:
         run = run + 1 if is_so else 0
         longest = max(longest, run)
-    is_often = sum(several) >= max(_FEWEST, _SEVERAL_SHARE * len(found)) or longest >= _IN_A_ROW
-    return max(map(len, found)) <= _MOST_GPUS and is_often
+    is_often = sum(several) >= max(FEWEST, SEVERAL_SHARE * len(found)) or longest >= _IN_A_ROW
+    return max(map(len, found)) <= MOST_GPUS and is_often
 
 
-def _are_closer_than_a_loop(found: Sequence[_Burst]) -> bool:
+def _are_parts(found: Sequence[Burst], told_in_us: float) -> bool:
+    """Whether bursts come in bursts themselves: one call wrote several, since some GPUs took longer."""
+    import numpy as np
+
+    period = period_of(np.array([burst[0][0] for burst in found]), told_in_us)
+    return period is not None and period.short_us <= _HARDLY_US
+
+
+def _are_within_ticks(times_us: Sequence[float], apart_us: float) -> bool:
+    """Whether bursts are what the ticks of a coarse clock make of one loop that is quicker than they are."""
+    import numpy as np
+
+    t_us = np.array(times_us)
+    steps = np.abs(np.diff(t_us))
+    return are_ticks(t_us) and float(np.median(steps[steps > apart_us])) < 2 * TICK_US
+
+
+def _are_closer_than_a_loop(found: Sequence[Burst]) -> bool:
     """Whether rows within bursts are less than a millisecond apart: a loop waits as long at least."""
     spans = sum(abs(burst[-1][0] - burst[0][0]) for burst in found)
-    return spans < _QUICKEST_US * sum(len(burst) - 1 for burst in found)
+    return len(found) > 1 and spans < _QUICKEST_US * sum(len(burst) - 1 for burst in found)
 
 
-def _are_of_one_call(found: Sequence[_Burst]) -> bool:
+def _are_of_one_call(found: Sequence[Burst]) -> bool:
     """Whether few rows stand alone, each soon after the other: one call wrote them, and then it was quiet.
 
     A quick loop of one GPU pauses after more rows than a machine has GPUs: a file's buffer takes twenty
@@ -254,60 +315,8 @@ def _are_of_one_call(found: Sequence[_Burst]) -> bool:
     mean_us = within / sum(len(burst) - 1 for burst in found)
     pauses = sorted(abs(later[0][0] - earlier[-1][0]) for earlier, later in pairwise(found))
     shortest_us = pauses[len(pauses) // 20]
-    is_quick = mean_us <= _WITHIN_US and shortest_us >= _ALONE * mean_us
-    return is_quick or shortest_us >= _QUIET * within / len(found)
-
-
-def _keep_cells(found: Sequence[_Burst], time: int | None) -> bool:
-    """Whether each place keeps cells of its own in a column: between places they differ more than in one.
-
-    What all of a burst have in common, and how that changes over time, is taken out before: one GPU whose
-    power rises tells rising cells, burst after burst.
-    """
-    import numpy as np
-
-    if len(found) < _FEWEST:
-        return False
-    t_us = np.array([[t for t, _ in burst] for burst in found])
-    middle_us = t_us.mean(axis=1)
-    if not (np.diff(middle_us) > 0).all():
-        return False
-    for values in _columns(found, time):
-        mean = values.mean(axis=1)
-        slope = np.gradient(mean, middle_us)
-        left = values - mean[:, None] - slope[:, None] * (t_us - middle_us[:, None])
-        of_place = left.mean(axis=0)
-        within = float(((left - of_place) ** 2).sum()) / (len(found) - 1)
-        between = float((of_place**2).sum()) * len(found)
-        is_no_rounding = float(np.ptp(of_place)) > 1e-6 * float(np.abs(values).max())
-        if is_no_rounding and between >= _OWN * within:
-            return True
-    return False
-
-
-def _columns(found: Sequence[_Burst], time: int | None) -> Iterator[Array]:
-    """Yield the cells of each other column as numbers, a row a burst; few words are numbered."""
-    import numpy as np
-
-    shape = len(found), len(found[0])
-    for place in range(min(len(row) for burst in found for _, row in burst)):
-        cells = [row[place] for burst in found for _, row in burst]
-        numbers = {cell: _number(cell) for cell in set(cells)}
-        if place == time or len(numbers) < 2:
-            continue
-        if None not in numbers.values():
-            yield np.array([numbers[c] for c in cells], dtype=np.float64).reshape(shape)
-        elif len(numbers) <= shape[1]:
-            order = {cell: n for n, cell in enumerate(dict.fromkeys(cells))}
-            yield np.array([order[c] for c in cells], dtype=np.float64).reshape(shape)
-
-
-def _number(cell: str) -> float | None:
-    try:
-        value = float(with_unit(cell)[0])
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+    is_quick = mean_us <= WITHIN_US and shortest_us >= _ALONE * mean_us
+    return is_quick or (len(found) >= _NOT_ANEW and shortest_us >= _QUIET * within / len(found))
 
 
 def _usual_us(steps: Sequence[float]) -> float | None:
@@ -317,7 +326,7 @@ def _usual_us(steps: Sequence[float]) -> float | None:
 
 
 def _widest_us(
-    steps: Sequence[float], within_us: float = _WITHIN_US, share: float = _SMALL_SHARE
+    steps: Sequence[float], within_us: float = WITHIN_US, share: float = _SMALL_SHARE
 ) -> float | None:
     """Return the step from which a burst begins, by the widest gap above short ones.
 
@@ -329,7 +338,7 @@ def _widest_us(
     return math.sqrt(low * high) if ratio >= 1 / share else None
 
 
-def _parted(times_us: Sequence[float], rows: Sequence[Cells], apart_us: float) -> list[_Burst]:
+def _parted(times_us: Sequence[float], rows: Sequence[Cells], apart_us: float) -> list[Burst]:
     """Return the bursts: times and rows of each."""
     found: list[list[tuple[float, tuple[str, ...]]]] = []
     last_us = -math.inf
@@ -341,11 +350,11 @@ def _parted(times_us: Sequence[float], rows: Sequence[Cells], apart_us: float) -
     return [*found]
 
 
-def _is_one_row(burst: _Burst) -> bool:
+def _is_one_row(burst: Burst) -> bool:
     """Whether a burst is one row, written twice."""
     return len(burst) > 1 and len(set(burst)) == 1
 
 
-def _is_several(burst: _Burst) -> bool:
+def _is_several(burst: Burst) -> bool:
     """Whether a burst holds several rows, and not one written twice."""
     return len(burst) > 1 and not _is_one_row(burst)

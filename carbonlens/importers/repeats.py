@@ -1,9 +1,11 @@
 """Parts of a log that are in it twice, known across blocks by a compact memory of what was told.
 
 A part repeats earlier ones where nearly all of its samples have the time and the value of one of
-theirs. What it tells beside that counts: at times of which nothing was told. One power all the
-time is told alike by a copy and by a clock that was set back, unless its times are uneven or it is
-an earlier part from its begin to its end: then nobody can tell, and it is left out, and said.
+theirs. What it tells beside that counts: at times of which nothing was told. Where less repeats,
+those alone are left out that do for sure (``repeats_proof``), and what is new goes where it counts
+once (``repeats_rest``). One power all the time is told alike by a copy and by a clock that was set
+back, unless its times are uneven or it is an earlier part from its begin to its end: then nobody
+can tell, and it is left out, and said.
 
 Samples of about a thousand steps have one sum of hashes of their times and values: equal samples
 have equal sums, in whatever blocks they come. So a repetition of millions of samples is found
@@ -13,7 +15,7 @@ with some bytes a thousand of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -21,15 +23,21 @@ import msgspec
 from carbonlens.domain.counting import counted
 from carbonlens.domain.finding import Finding
 from carbonlens.domain.units import US_PER_S
+from carbonlens.importers.repeats_proof import SAME_SHARE, Near, Part, hashes, is_no_chance, proof
+from carbonlens.importers.repeats_proof import match as _match
+from carbonlens.importers.repeats_rest import MEMORY, NOBODY, Told, fill, parted, rest
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from carbonlens.importers.contract import Array
+    from carbonlens.importers.repeats_proof import Mask
+    from carbonlens.importers.repeats_rest import Owners
 
     Whole = npt.NDArray[np.int64]
-    Sums = npt.NDArray[np.uint64]
+
+__all__ = ["BUCKET", "SAME_SHARE", "Part", "Repeats", "origins_of"]
 
 BUCKET: Final = 1024
 """Steps of a channel that have one sum."""
@@ -41,39 +49,23 @@ Where the clock is set back to one time again and again, several stand at one pl
 as many are forgotten.
 """
 
+_MOST_PARTS, _MOST_MOVED = 16, 1 << 20
+"""Stretches that are kept as they are when they were put into an earlier part, and their samples: 16 MiB."""
+
 _FEWEST_BUCKETS: Final = 3
 """The first and the last of some are seldom whole."""
 
-SAME_SHARE: Final = 0.9
-"""Share of samples with equal time and value from which a part repeats an earlier one."""
 
-_UNEVEN_SHARE: Final = 0.1
-"""Share of steps that differ from the usual one from which equal times are no chance."""
-
-_ROUNDING_US: Final = 1.0
-"""By what computed times differ that are even."""
-
-Part = tuple["Array", "Array"]
-"""Times and values, in the order of the file."""
-
-Near = MutableMapping[int, Part]
-"""Earlier parts that are at hand as they are, by their number."""
-
-
-class _Match(msgspec.Struct, frozen=True):
-    """What of a part an earlier one tells.
+class _Known(msgspec.Struct, frozen=True):
+    """What of samples repeats earlier ones.
 
     Attributes:
-        within: Samples that stand in its time.
-        told: Those whose time is one of its.
-        same: Those that have its value, too.
-        is_sure: Whether that they are the same can be no chance.
+        gone: Those that do.
+        owners: Of each the earlier part that has it, where each is known for sure by itself.
     """
 
-    within: npt.NDArray[np.bool_]
-    told: npt.NDArray[np.bool_]
-    same: npt.NDArray[np.bool_]
-    is_sure: bool
+    gone: Mask
+    owners: Owners | None = None
 
 
 def origins_of(t_us: Array, values: Array, parts: Sequence[Part]) -> list[list[int]]:
@@ -89,7 +81,7 @@ def origins_of(t_us: Array, values: Array, parts: Sequence[Part]) -> list[list[i
     if len(parts) < 2:
         return [[] for _ in parts]
     sizes = [len(t) for t, _ in parts]
-    _, first, of = np.unique(_hashes(t_us, values), return_index=True, return_inverse=True)
+    _, first, of = np.unique(hashes(t_us, values), return_index=True, return_inverse=True)
     origins = np.repeat(np.arange(len(parts)), sizes)[first[of]]
     ends = np.cumsum(sizes)
     found = zip(ends - sizes, ends, strict=True)
@@ -104,19 +96,28 @@ class Repeats:
         sum_w: Sum of their values.
         other: Those of them with another value than was told of their time before.
         unclear: Those of which nobody can tell that they do.
+        added: Samples beside some that do, at times that were told before: those count.
     """
 
     def __init__(self) -> None:
         """Start with nothing told."""
-        self.count = self.other = self.unclear = 0
+        self.count = self.other = self.unclear = self.added = 0
         self.seconds = self.sum_w = 0.0
         self._earlier_us = -math.inf
         """How far the log told before the clock went back last."""
         self._reach_us = -math.inf
+        self._earlier: Told | None = None
+        """The latest sample that told anything before the clock went back last."""
+        self._latest: Told | None = None
         self._is_repeating = False
+        self._is_proven = False
+        """Whether samples of the part that goes on repeat others, each known by itself."""
         self._is_sure = True
         """Whether that the part before repeats can be no chance."""
         self._memory = _Memory()
+        self._moved: list[Part] = []
+        """What was new in a part and was put into others: a later part may repeat it."""
+        self._free = -1
 
     def take(self, part: Part, near: Near, *, is_back: bool, is_carried: bool, is_last: bool) -> Part | None:
         """Return what of a part is new; ``None`` where nothing of it is.
@@ -124,63 +125,96 @@ class Repeats:
         Args:
             part: Samples with rising times, but for late lines.
             near: Earlier parts that are at hand as they are, and may have a sample of it; what fills a gap
-                of one is put into it.
+                of one is put into it, and what is new beside one that is no longer at hand is put beside
+                them, under a number below 0.
             is_back: Whether the clock went back before it, or the log began anew.
             is_carried: Whether its first sample was the last of the part before.
             is_last: Whether only parts follow that this one is near to: it need not be remembered.
         """
         t_us, values = part
         inside = t_us <= self._earlier_until(is_back=is_back)
-        gone = self.repeated(part, near, is_back=is_back, is_carried=is_carried, is_last=is_last)
-        if gone is None:
+        known = self._known(part, near, is_back=is_back, is_carried=is_carried, is_last=is_last)
+        if known is None:
             return part
-        _fill((t_us[inside & ~gone], values[inside & ~gone]), near)
-        return _rest(t_us, values, inside)
+        if known.owners is not None:
+            new, others = parted(part, known.owners, near, self._earlier, self._free)
+            self._free = min([self._free, *(n - 1 for n in near)])
+            self._moved = [*self._moved, *others]
+            while len(self._moved) > _MOST_PARTS or sum(len(t) for t, _ in self._moved) > _MOST_MOVED:
+                del self._moved[0]
+            return new
+        fill((t_us[inside & ~known.gone], values[inside & ~known.gone]), near)
+        return rest(part, inside, self._earlier)
 
     def _earlier_until(self, *, is_back: bool) -> float:
         return max(self._earlier_us, self._reach_us) if is_back else self._earlier_us
 
     def repeated(
         self, part: Part, near: Near, *, is_back: bool, is_carried: bool, is_last: bool
-    ) -> npt.NDArray[np.bool_] | None:
+    ) -> Mask | None:
         """Return which samples of a part repeat earlier ones, of arguments as of ``take``; or ``None``."""
+        known = self._known(part, near, is_back=is_back, is_carried=is_carried, is_last=is_last)
+        return None if known is None else known.gone
+
+    def _known(
+        self, part: Part, near: Near, *, is_back: bool, is_carried: bool, is_last: bool
+    ) -> _Known | None:
         import numpy as np
 
         t_us, values = part
         if is_back:
-            self._earlier_us = self._earlier_until(is_back=True)
-            self._is_repeating = False
-        is_told = np.isfinite(t_us)
-        finite = t_us if is_told.all() else t_us[is_told]
-        self._reach_us = max(self._reach_us, float(finite.max()) if len(finite) else -math.inf)
-        inside: npt.NDArray[np.bool_] = t_us <= self._earlier_us
+            self._earlier_us, self._earlier = self._earlier_until(is_back=True), self._latest
+            self._is_repeating = self._is_proven = False
+        self._reach(t_us, values)
+        inside: Mask = t_us <= self._earlier_us
         if inside.any():
             counts = np.isfinite(values)
             counts[0] &= not is_carried  # it was counted with the part before, whatever that was
             samples = t_us[inside], values[inside]
             known = self._knows(samples, near, counts=counts[inside], is_whole=bool(inside.all()))
-            self._is_repeating = self._is_repeating if known is None else known.mean() > 0
-            if self._is_repeating:
+            has_proof = known is not None and known.owners is not None
+            if known is not None and not has_proof:
+                self._is_repeating = bool(known.gone.any())
+            self._is_proven = self._is_proven or has_proof
+            if has_proof or self._is_repeating:
                 gone = inside.copy()
-                gone[inside] = known if known is not None else True
+                gone[inside] = known.gone if known is not None else True
                 if known is None and not self._is_sure:
                     self.unclear += int(counts[inside].sum())
                 self._count(t_us, values, gone, counts=counts)
                 if not is_last:
                     self._memory.add(t_us[~gone], values[~gone], goes_on=True)
-                return gone
+                owners = np.full(len(t_us), NOBODY)
+                if known is None or known.owners is None:
+                    return _Known(gone)
+                owners[inside] = known.owners
+                return _Known(gone, owners)
+            if self._is_proven:
+                self.added += int((self._memory.tells(samples[0]) & counts[inside]).sum())
         if not is_last:
             first = int(is_carried)
             self._memory.add(t_us[first:], values[first:], goes_on=not is_back)
         return None
 
-    def _knows(
-        self, samples: Part, near: Near, *, counts: npt.NDArray[np.bool_], is_whole: bool
-    ) -> npt.NDArray[np.bool_] | None:
-        """Return which samples repeat earlier ones, none or most; ``None`` where nothing at hand tells.
+    def _reach(self, t_us: Array, values: Array) -> None:
+        """Note the latest time, and the latest sample that tells anything."""
+        import numpy as np
 
-        They do where nearly all of them stand in parts and buckets that are known: beside a part that is
-        there twice there may be what the log tells for the first time.
+        is_told = np.isfinite(t_us)
+        if is_told.any():
+            self._reach_us = max(self._reach_us, float(t_us[is_told].max()))
+        good = np.flatnonzero(is_told & np.isfinite(values))
+        if len(good):
+            last = good[int(np.argmax(t_us[good]))]
+            if self._latest is None or t_us[last] > self._latest[0]:
+                self._latest = float(t_us[last]), float(values[last])
+
+    def _knows(self, samples: Part, near: Near, *, counts: Mask, is_whole: bool) -> _Known | None:
+        """Return which samples repeat earlier ones; ``None`` where nothing at hand tells.
+
+        Nearly all do where nearly all of them stand in parts and buckets that are known: beside a part
+        that is there twice there may be what the log tells for the first time. Else those do that are
+        known by themselves.
         """
         import numpy as np
 
@@ -188,26 +222,53 @@ class Repeats:
         found = [_match(t_us, values, earlier, is_whole=is_whole) for earlier in near.values()]
         matches = [m for m in found if m is not None]
         bucket = self._memory.known(t_us, values)
-        if bucket is None and not matches:
-            return None
         none = np.zeros(len(t_us), dtype=bool)
         known = none if bucket is None else bucket
         seen = np.logical_or.reduce([known, *(m.within for m in matches)])
-        if seen.mean() < SAME_SHARE:
-            return none
+        is_near = bucket is None or not bucket.any()
+        if seen.mean() < SAME_SHARE or (is_near and (counts & ~seen).any()):
+            proven = self._proven(samples, near, counts=counts)
+            if proven is not None or (bucket is None and not matches):
+                return proven
+            if seen.mean() < SAME_SHARE:
+                return _Known(none)
         told = np.logical_or.reduce([known, *(m.told for m in matches)])
         same = np.logical_or.reduce([known, *(m.same for m in matches)])
         # A sum tells of no sample by itself: which of one that differs is new, nobody can tell.
-        gone: npt.NDArray[np.bool_] = told | ~seen
+        gone: Mask = told | ~seen
         self._is_sure = bool(known.any()) or any(m.is_sure for m in matches)
         other = told & ~same & counts
         self.other += int(other.sum())
         self.unclear += int((counts & ~other & (~seen if self._is_sure else gone)).sum())
-        return gone
+        return _Known(gone)
 
-    def _count(
-        self, t_us: Array, values: Array, gone: npt.NDArray[np.bool_], *, counts: npt.NDArray[np.bool_]
-    ) -> None:
+    def _proven(self, samples: Part, near: Near, *, counts: Mask) -> _Known | None:
+        """Return which samples are each known to repeat one; ``None`` where none is."""
+        import numpy as np
+
+        t_us, values = samples
+        owners = np.full(len(t_us), NOBODY)
+        again = np.zeros(len(t_us), dtype=bool)
+        for number, earlier in near.items():
+            of = proof(t_us, values, earlier)
+            if of is not None:
+                owners[(owners == NOBODY) & of.same] = number
+                again |= of.told
+        remembered = self._memory.proven(t_us, values)
+        for moved in self._moved:
+            of = proof(t_us, values, moved)
+            remembered |= of.same if of is not None else False
+        remembered &= owners == NOBODY
+        if remembered.any():
+            owners[remembered] = MEMORY
+            again |= self._memory.tells(t_us)
+        gone = owners != NOBODY
+        if not gone.any():
+            return None
+        self.added += int((again & ~gone & counts).sum())
+        return _Known(gone, owners)
+
+    def _count(self, t_us: Array, values: Array, gone: Mask, *, counts: Mask) -> None:
         import numpy as np
 
         self.seconds += float(np.ptp(t_us[gone])) / US_PER_S
@@ -236,33 +297,11 @@ class Repeats:
                 text = f"{name}: {told} at times that were told before{why}; left out"
                 mend = "let the tool write UTC, and give each stretch of time once"
                 yield Finding(code="CL299", severity="warning", message=text, file=file, mend=mend)
-
-
-def _fill(part: Part, near: Near) -> None:
-    """Put samples into those earlier parts in whose time they stand: what those lacked."""
-    import numpy as np
-
-    t_us, values = part
-    for number, (earlier_us, earlier) in near.items():
-        if not len(t_us):
-            return
-        within = _within(t_us, earlier_us)
-        times = np.concatenate([earlier_us, t_us[within]])
-        order = np.argsort(times, kind="stable")
-        near[number] = times[order], np.concatenate([earlier, values[within]])[order]
-        t_us, values = t_us[~within], values[~within]
-
-
-def _rest(t_us: Array, values: Array, inside: npt.NDArray[np.bool_]) -> Part | None:
-    """Return the samples beyond the repeated ones, from the last of these on."""
-    import numpy as np
-
-    rest_t, rest = t_us[~inside], values[~inside]
-    good = np.flatnonzero(inside & np.isfinite(values))
-    if not len(rest_t) or not len(good):
-        return (rest_t, rest) if len(rest_t) else None
-    last = good[int(np.argmax(t_us[good]))]
-    return np.append(t_us[last], rest_t), np.append(values[last], rest)
+        if self.added:
+            told = counted(self.added, "sample stands", "samples stand")
+            text = f"{name}: {told} at times that were told before, beside some that repeat; added up"
+            mend = "give each stretch of time once"
+            yield Finding(code="CL243", severity="warning", message=text, file=file, mend=mend)
 
 
 class _Memory:
@@ -295,7 +334,7 @@ class _Memory:
         if self._count > 2 * _MOST_BUCKETS:
             self._forget()
 
-    def known(self, t_us: Array, values: Array) -> npt.NDArray[np.bool_] | None:
+    def known(self, t_us: Array, values: Array) -> Mask | None:
         """Return which samples stand in known buckets; ``None`` where no whole bucket tells it.
 
         The first and the last bucket are seldom whole: they are taken for what their neighbours are.
@@ -310,7 +349,31 @@ class _Memory:
         are_known = [(total, count) in self._sums.get(place, ()) for place, total, count in every]
         are_known[0], are_known[-1] = are_known[1], are_known[-2]
         places = [place for (place, _, _), is_known in zip(every, are_known, strict=True) if is_known]
-        found: npt.NDArray[np.bool_] = np.isin(self._places(t_us), places)
+        found: Mask = np.isin(self._places(t_us), places)
+        return found
+
+    def proven(self, t_us: Array, values: Array) -> Mask:
+        """Return which samples stand in buckets that are known as they are, many enough to be no chance."""
+        import numpy as np
+
+        every = self._buckets(t_us, values)
+        gone = np.zeros(len(t_us), dtype=bool)
+        are_known = np.array([(total, count) in self._sums.get(place, ()) for place, total, count in every])
+        edges = np.flatnonzero(np.diff(are_known, prepend=False, append=False)).tolist() if every else []
+        at = np.searchsorted([place for place, _, _ in every], self._places(t_us)) if edges else gone
+        for first, end in zip(edges[::2], edges[1::2], strict=True):
+            same = (at >= first) & (at < end) & np.isfinite(t_us)
+            if is_no_chance(t_us, values, same[1:] & same[:-1]):
+                gone |= same
+        return gone
+
+    def tells(self, t_us: Array) -> Mask:
+        """Return which times stand in a bucket that something was told of."""
+        import numpy as np
+
+        if not self._width_us:
+            return np.zeros(len(t_us), dtype=bool)
+        found: Mask = np.isin(self._places(t_us), list(self._sums))
         return found
 
     def _buckets(self, t_us: Array, values: Array) -> list[tuple[int, int, int]]:
@@ -321,10 +384,10 @@ class _Memory:
         if not self._width_us or not finite.any():
             return []
         places = self._places(t_us[finite])
-        hashes = _hashes(t_us[finite], values[finite])
+        found_hashes = hashes(t_us[finite], values[finite])
         order = np.argsort(places, kind="stable")
         found, first, counts = np.unique(places[order], return_index=True, return_counts=True)
-        sums = np.add.reduceat(hashes[order], first)
+        sums = np.add.reduceat(found_hashes[order], first)
         return list(zip(found.tolist(), sums.tolist(), counts.tolist(), strict=True))
 
     def _places(self, t_us: Array) -> Whole:
@@ -354,64 +417,3 @@ class _Memory:
                 else:
                     held.append((total, count))
         self._sums, self._width_us = joined, 2 * self._width_us
-
-
-def _hashes(t_us: Array, values: Array) -> Sums:
-    """Return a hash of each sample; a reading that failed is like any other that did."""
-    import numpy as np
-
-    # Adding 0 makes one of the two zeros.
-    t = np.ascontiguousarray(t_us + 0.0).view(np.uint64)
-    v = np.where(np.isnan(values), np.nan, values + 0.0).view(np.uint64)
-    # Mixing of splitmix64 (Steele, Lea, Flood 2014), of the time and then of both.
-    mixed: Sums = _mixed(_mixed(t) ^ v)
-    return mixed
-
-
-def _mixed(bits: Sums) -> Sums:
-    import numpy as np
-
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
-def _within(t_us: Array, earlier_us: Array) -> npt.NDArray[np.bool_]:
-    """Return which times stand in the time of others."""
-    import numpy as np
-
-    found: npt.NDArray[np.bool_] = (t_us >= np.nanmin(earlier_us)) & (t_us <= np.nanmax(earlier_us))
-    return found
-
-
-def _match(t_us: Array, values: Array, part: Part, *, is_whole: bool) -> _Match | None:
-    """Return what of samples an earlier part tells, where those that stand in its time are of it.
-
-    One power all the time tells nothing, unless it is a whole part (``is_whole``) that would repeat.
-    """
-    import numpy as np
-
-    earlier_us, earlier = part
-    within = _within(t_us, earlier_us)
-    is_whole = is_whole and bool(within.all())
-    t, v = t_us[within], values[within]
-    if not len(t):
-        return None
-    order = np.argsort(earlier_us, kind="stable")
-    places = order[np.minimum(np.searchsorted(earlier_us, t, sorter=order), len(order) - 1)]
-    told = earlier_us[places] == t
-    same = told & ((earlier[places] == v) | (np.isnan(earlier[places]) & np.isnan(v)))
-    if same.mean() < SAME_SHARE:
-        return None
-    changes = np.flatnonzero(np.diff(v) != 0) + 1
-    is_sure = len(changes) > 0 and bool(same[changes].mean() >= SAME_SHARE)
-    if not is_sure and not is_whole:
-        return None
-    steps = np.diff(t)
-    is_uneven = len(steps) > 0 and bool(
-        (np.abs(steps - np.median(steps)) > _ROUNDING_US).mean() >= _UNEVEN_SHARE
-    )
-    is_all = len(t) == len(earlier) and bool(same.all())
-    full = np.zeros((2, len(t_us)), dtype=bool)
-    full[:, within] = told, same
-    return _Match(within=within, told=full[0], same=full[1], is_sure=is_sure or is_uneven or is_all)

@@ -15,6 +15,10 @@ Span = tuple[float, float]
 _MOST_GAPS: Final = 64
 """Of more the longest are kept: the others are taken for told, so no energy counts twice."""
 
+_KINDS, _OCTAVES = 64, 64
+"""Kinds of steps by size in an octave, and octaves from a microsecond: of steps between two blocks of any
+length the usual one is told to a hundredth, of even ones as it is."""
+
 
 class SampleShape:
     """Looks at samples as they come.
@@ -28,14 +32,33 @@ class SampleShape:
         self.changes = 0
         self._last: float | None = None
         self._last_us: float | None = None
-        self._usual_us: float | None = None
-        self._gaps: list[Span] = []
+        self._steps: Array | None = None
+        """How many steps there were of each kind, and their sums."""
+        self._longest: list[Span] = []
         self._was_back = False
 
     @property
     def gaps_us(self) -> tuple[Span, ...] | None:
-        """The longest gaps; ``None`` where a clock went back: what was told later may fill them."""
-        return None if self._was_back else tuple(self._gaps)
+        """The longest gaps; ``None`` where a clock went back: what was told later may fill them.
+
+        A sample's power is held for some usual steps (``GAP_PERIODS``), as it is counted: a gap is
+        what is left until the next one.
+        """
+        if self._was_back:
+            return None
+        held_us = GAP_PERIODS * self._usual_us
+        return tuple((begin + held_us, end) for begin, end in sorted(self._longest) if end - begin > held_us)
+
+    @property
+    def _usual_us(self) -> float:
+        """The median step, whatever blocks the samples came in; 0 without one."""
+        import numpy as np
+
+        if self._steps is None:
+            return 0.0
+        counts, sums = self._steps
+        kind = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
+        return float(sums[kind] / counts[kind])
 
     def take(self, t_us: Array | None, values: Array) -> None:
         """Take further samples; those that failed tell nothing."""
@@ -60,13 +83,15 @@ class SampleShape:
         steps = np.diff(t_us, prepend=begin)
         self._last_us = float(t_us[-1])
         self._was_back = self._was_back or bool((steps < 0).any())
-        rising = steps[steps > 0]
+        places = np.flatnonzero(steps > 0)
+        rising = steps[places]
         if not len(rising):
             return
-        if self._usual_us is None:
-            self._usual_us = float(np.median(rising))
-        for place in np.flatnonzero(steps > GAP_PERIODS * self._usual_us).tolist():
-            end_us = float(t_us[place])
-            self._gaps.append((end_us - float(steps[place]), end_us))
-        if len(self._gaps) > _MOST_GAPS:
-            self._gaps = sorted(self._gaps, key=lambda g: g[0] - g[1])[:_MOST_GAPS]
+        kinds = np.clip(np.log2(rising) * _KINDS, 0, _KINDS * _OCTAVES - 1).astype(np.int64)
+        every = [np.bincount(kinds, weights=of, minlength=_KINDS * _OCTAVES) for of in (None, rising)]
+        self._steps = np.array(every) if self._steps is None else self._steps + every
+        longest = places
+        if len(places) > _MOST_GAPS:
+            longest = places[np.argpartition(rising, -_MOST_GAPS)[-_MOST_GAPS:]]
+        spans = [*self._longest, *zip((t_us - steps)[longest].tolist(), t_us[longest].tolist(), strict=True)]
+        self._longest = sorted(spans, key=lambda span: span[0] - span[1])[:_MOST_GAPS]

@@ -39,6 +39,12 @@ _SENT_BY_KERNEL: Final = 0x80
 _LOOK_S: Final = 1.0
 """A lost SIGCHLD delays the end by this much at most."""
 
+_SHORT_S: Final = 0.1
+"""Beside a command that ends sooner nothing is loaded: its end would be seen late."""
+
+_LATE_SHARE: Final = 0.05
+"""Of the time of a command that the loading of one module may take beside it."""
+
 _GRACE_S: Final = 0.2
 """Time that a process left behind has to end by itself."""
 
@@ -106,7 +112,7 @@ def run_child(
         make_room: Called where the system lets no further process start. The command then
             takes this process's place, and nothing returns; ``None`` where it must not.
         meanwhile: Names of modules to load while the command works, one after the other as long as
-            it does.
+            it does, and not beside one that is soon over.
     """
     others = frozenset(children(os.getpid()))
     try:
@@ -211,17 +217,23 @@ def _wait(pid: int, held: frozenset[int], others: frozenset[int], meanwhile: Seq
     if not held:
         return os.waitpid(pid, 0)[1]
     to_load = list(reversed(meanwhile))
+    begin_s, longest_s = time.monotonic(), _LATE_SHARE * _SHORT_S
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended == pid:
             return status
+        look_s = _LOOK_S
         if to_load:
-            # One between two looks at the child, so that its end is seen within a millisecond or two.
-            with suppress(Exception):  # whoever needs it is told why it cannot be had
-                import_module(to_load.pop())
+            # The end is seen when a module is loaded: late by a small share of what has passed.
+            now_s = time.monotonic()
+            look_s = min(begin_s + longest_s / _LATE_SHARE - now_s, _LOOK_S)
+            if look_s <= 0:
+                with suppress(Exception):  # whoever needs it is told why it cannot be had
+                    import_module(to_load.pop())
+                longest_s, look_s = max(longest_s, time.monotonic() - now_s), 0
         else:
             reap_orphans(others | {pid})
-        news = signal.sigtimedwait(held, 0 if to_load else _LOOK_S)
+        news = signal.sigtimedwait(held, look_s)
         if news is not None and news.si_signo != signal.SIGCHLD and _is_meant_for_child(news):
             # A child of another user (sudo) may refuse it: it is waited for all the same.
             with suppress(OSError):

@@ -261,6 +261,20 @@ def test_what_fills_a_gap_is_said_to_do_so(imported):
     assert ("CL295", "error") in said(filled)
 
 
+def test_the_time_that_a_power_is_held_for_is_no_gap(imported, tmp_path):
+    """A sample is counted for three usual steps: what another log tells of that time would count twice."""
+
+    def text(seconds):
+        stamps = ((s, f"2026/03/01 10:{int(s) // 60:02}:{s % 60:06.3f}") for s in seconds)
+        lines = "".join(f"{stamp}, {UUID}, {100 + int(s) % 7}.00 W\n" for s, stamp in stamps)
+        return "timestamp, uuid, power.draw [W]\n" + lines
+
+    slower = text([*range(200), *(200 + 3.25 * n for n in range(60))])
+    result = imported({"slower.csv": slower, "beside.csv": text(range(202, 380))})
+    assert (result.totals.runs, said(result)) == (1, [("CL121", "warning"), ("CL295", "error")])
+    assert joules(result) == alone(tmp_path, slower)
+
+
 @pytest.mark.parametrize("is_one_import", [True, False])
 @pytest.mark.parametrize(("first", "end", "code"), [(0, 60, "CL291"), (20, 40, "CL295"), (30, 90, "CL297")])
 def test_a_uuid_is_one_device_in_logs_of_two_formats(imported, is_one_import, first, end, code):

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import carbonlens
 from carbonlens.cli import IS_PROGRAM
 
 STEP = 12
@@ -84,37 +83,6 @@ def test_an_interrupt_at_any_module_ends_it_quietly(tmp_path, environ):
             assert done.returncode == -signal.SIGINT, name
 
 
-def test_an_interrupt_before_the_command_line_loads_ends_it_quietly(tmp_path, environ):
-    done = subprocess.run(
-        wrapped(tmp_path, "true"),
-        env={**environ, "INTERRUPT_AT": "carbonlens._version"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
-
-
-def test_a_program_of_the_users_that_bears_the_name_is_interrupted_as_ever(tmp_path, environ):
-    script = tmp_path / "carbonlens"
-    script.write_text(
-        "import carbonlens, os, signal\n"
-        "try:\n"
-        f"    with carbonlens.track('s', ledger={str(tmp_path / 'ledger')!r}):\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "        signal.pause()\n"
-        "except KeyboardInterrupt:\n"
-        "    print('in order')\n"
-    )
-    # A folder named as the package, beside which no script of the name is searched first.
-    done = subprocess.run(
-        [sys.executable, str(script)], env=environ, capture_output=True, text=True, timeout=60, cwd="/"
-    )
-    assert (done.returncode, done.stdout) == (0, "in order\n"), done.stderr
-    (record,) = (tmp_path / "ledger").rglob("*.json")
-    assert json.loads(record.read_text())["error"] == "KeyboardInterrupt"
-
-
 @pytest.mark.parametrize("delay_s", [0.0, 0.02, 0.05, 0.08, 0.12, 0.2, 0.3])
 def test_an_interrupt_after_a_while_ends_it_quietly(tmp_path, environ, delay_s):
     # From the program's first lines on: before them the interpreter is on its own.
@@ -181,9 +149,11 @@ def test_the_commands_that_unwind_are_interrupted_as_ever(tmp_path, environ):
     ],
 )
 def test_the_program_is_told_from_others(monkeypatch, argv, words, is_program):
+    from carbonlens import cli
+
     monkeypatch.setattr(sys, "argv", argv)
     monkeypatch.setattr(sys, "orig_argv", words)
-    assert carbonlens._is_program() is is_program
+    assert cli._is_program() is is_program
 
 
 def test_the_end_at_once_does_what_was_registered_and_writes_all_out(tmp_path, environ):

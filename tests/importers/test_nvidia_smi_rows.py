@@ -100,11 +100,8 @@ def test_gpus_of_a_driver_that_is_hardly_through_are_never_taken_for_one(
         for gpu in range(gpus):
             rows.append((round(ms), 100 * (gpu + 1) * (spread_w == 1) + RNG.normal(300, spread_w)))
             ms += apart_ms if gpu < gpus - 1 else pause_ms
-    text = text_of(rows)
-    if spread_w == 40:
-        refused(tmp_path, text)
-    else:
-        assert "CL265" in codes(read_text(IMPORTER, tmp_path, text, UTC))
+    # Levels of their own tell nothing: one GPU that a script reads twice a step of its work has them, too.
+    refused(tmp_path, text_of(rows))
 
 
 @pytest.mark.parametrize("step_ms", [2.5, 10.5, 100.4])
