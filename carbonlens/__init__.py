@@ -10,69 +10,24 @@ import _signal  # type: ignore[import-not-found]  # of the interpreter itself: s
 import sys
 
 
-def _is_program() -> bool:
-    """Whether this process is the program ``carbonlens`` and no other that makes use of its modules.
+def _is_started_as_program() -> bool:
+    """Whether the interpreter was started for ``carbonlens`` itself: as a module, or by the script beside it.
 
-    Its name in ``sys.argv`` is not enough: profilers, debuggers and other runners set that before they
-    run a program within their own. What the interpreter itself was started with tells.
+    Asked in every program that imports the package, and surely of ours alone: no script of a user's that
+    bears the name lies where the interpreter does. Whatever else starts the command line (``-X`` before
+    it, a script of another folder) is told by ``carbonlens.cli``, some milliseconds later.
     """
-    called = sys.argv[0] if sys.argv else ""
-    name = called.replace("\\", "/").rpartition("/")[2]
-    if name not in ("-m", "main.py", __name__):
-        return False
-    option, given = _started_with(sys.orig_argv)
-    # Under ``python -m`` the name is "-m" until the module is found, and then the module's file.
-    if name != __name__:
-        return (option, given) == ("m", f"{__name__}.cli.main")
-    return (option, given) == ("", called)
+    words = (getattr(sys, "orig_argv", None) or ())[1:3]
+    if words == ["-m", f"{__name__}.cli.main"]:
+        return True
+    folder = (sys.executable or "").rpartition("/")[0]
+    return bool(folder) and words[:1] == [f"{folder}/{__name__}"]
 
 
-def _started_with(words: list[str]) -> tuple[str, str]:
-    """Return what an interpreter was told to run: ``m`` and a module, ``c`` and code, nothing and a script.
-
-    Args:
-        words: Its command line, read as ``python --help`` has it.
-    """
-    rest = iter(words[1:])
-    for word in rest:
-        if word == "--":
-            return "", next(rest, "")
-        if word == "-" or not word.startswith("-"):
-            return "", word
-        if word == "--check-hash-based-pycs":
-            next(rest, None)
-        if word.startswith("--"):
-            continue
-        for place, letter in enumerate(word[1:], start=2):
-            if letter in "cmWX":  # a value follows, in the same word or in the next
-                value = word[place:] or next(rest, "")
-                if letter in "cm":
-                    return letter, value
-                break
-    return "", ""
-
-
-_IS_PROGRAM = _is_program()
-
-
-def _on_interrupt(wanted: object, instead_of: object) -> None:
-    """Have one handler of Ctrl-C in the place of another, in the program; else nothing is done."""
-    if _IS_PROGRAM and _signal.getsignal(_signal.SIGINT) is instead_of:
-        try:
-            _signal.signal(_signal.SIGINT, wanted)
-        except ValueError:  # in a thread of somebody's: it stays as it is
-            return
-
-
-# Ctrl-C while the modules load: there is nothing to put in order, and nobody wants to read where it
-# came. The process dies by it, as a command does that is no Python program. Before all else: the next
-# lines load ``typing``, which takes as long as the interpreter's own start.
-_on_interrupt(_signal.SIG_DFL, instead_of=_signal.default_int_handler)
-
-
-def _interruptible() -> None:
-    """Have Ctrl-C raise ``KeyboardInterrupt`` from now on, as Python has it: there is work to unwind."""
-    _on_interrupt(_signal.default_int_handler, instead_of=_signal.SIG_DFL)
+if _is_started_as_program() and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    # Ctrl-C while the modules load: there is nothing to put in order, and nobody wants to read where it
+    # came. Before all else: the next lines load ``typing``, which takes as long as the interpreter did.
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 
 from importlib import import_module  # noqa: E402  # see above
@@ -103,7 +58,6 @@ __all__ = ["CarbonlensError", "Ledger", "compare", "report", "stage", "track"]
 def __getattr__(name: str) -> object:
     """Load a public name on first use (PEP 562)."""
     if name in _PUBLIC:
-        _interruptible()  # a program of the user's that bears our name, and measures its own work
         value = getattr(import_module(_PUBLIC[name]), name)
         globals()[name] = value
         return value

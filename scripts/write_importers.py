@@ -80,7 +80,7 @@ with it for some steps alone `compare` names what lacks. What a source states of
 or units stays, by options and by a map (whose tags, team, site and zone go before the source's own);
 what is left aside is said (CL294). A unit and its count go together: `--unit` is not put to a count that
 the source states, unless `--units` says the same one. A tag `study`, `step`, `role`, `units`, `site` or
-`zone` is refused: those are fields of a run, and nothing reads a tag of such a name. A tag `unit` may
+`zone` is refused: those are fields of a run, and a tag of such a name does not set them. A tag `unit` may
 name a business unit.
 
 Two traces that are equal to the last byte are one, unless they are of two hosts: by `--host` or `host`

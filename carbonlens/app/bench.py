@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
@@ -37,6 +38,10 @@ _FAR: Final = 1000
 
 class TooEarlyError(KeyboardInterrupt):
     """A bench was interrupted before a round was complete: there is nothing to compare."""
+
+
+class CutShortError(KeyboardInterrupt):
+    """A bench was interrupted at once; rounds that were complete are in the ledger."""
 
 
 class BenchOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +91,7 @@ def bench(  # noqa: PLR0913  # optional and by name
         MissingExtraError: If an extra is not installed; said before any work.
         UnwritableError: If ledger or reports cannot be written; likewise.
         TooEarlyError: If it was interrupted before a round was complete.
+        CutShortError: If it was interrupted later, and a second time or while the report was made.
     """
     _require(report_dir)
     given = bench_file.load(spec) if isinstance(spec, Path) else spec
@@ -100,34 +106,40 @@ def bench(  # noqa: PLR0913  # optional and by name
     notes: list[Finding] = []
     place = Place(ledger=str(store.path), sources=declared_sources(notes))
     told = progress or Silent()
-    with bench_series.alone(name, store), guarded_scratch() as scratch:
-        # Read once nobody else adds to it.
-        done = bench_series.runs_of(name, given, store) if resume else ()
-        store.keep_study(name, study_file.dumps(study, given.vector))
-        written = bench_series.Written(name, measured, store, told)
-        try:
+    with _saying_what_is_kept(name, given, store):
+        with bench_series.alone(name, store), guarded_scratch() as scratch:
+            # Read once nobody else adds to it.
+            done = bench_series.runs_of(name, given, store) if resume else ()
+            store.keep_study(name, study_file.dumps(study, given.vector))
+            written = bench_series.Written(name, measured, store, told)
             result = run_bench(
                 given, place, scratch=scratch, progress=told, done=done, checked=written.leave_out
             )
-        except Terminated:
-            raise
-        except KeyboardInterrupt as early:
-            if not bench_series.has_a_round(name, given, store):
-                raise TooEarlyError from early
-            raise
-    _require_a_candidate(given, result)
-    if result.ended == "interrupted" and not result.rounds:
-        raise TooEarlyError
-    found = compared(name, ledger=store.path, vector=given.vector).noting(
-        (*notes, *_about(result, given.pace))
-    )
-    comparison = found.comparison
-    files: dict[str, Path] = {}
-    if report_dir is not None:
-        from carbonlens.app.report import report
+        _require_a_candidate(given, result)
+        if result.ended == "interrupted" and not result.rounds:
+            raise TooEarlyError
+        found = compared(name, ledger=store.path, vector=given.vector).noting(
+            (*notes, *_about(result, given.pace))
+        )
+        comparison = found.comparison
+        files: dict[str, Path] = {}
+        if report_dir is not None:
+            from carbonlens.app.report import report
 
-        files = report(comparison, out_dir=report_dir, evidence=found.evidence)
+            files = report(comparison, out_dir=report_dir, evidence=found.evidence)
     return BenchOutcome(comparison=comparison, result=result, ledger=store.path, study=name, files=files)
+
+
+@contextmanager
+def _saying_what_is_kept(name: str, given: Bench, store: Ledger) -> Iterator[None]:
+    """Have an interrupt within the block tell whether rounds of the series are complete."""
+    try:
+        yield
+    except (Terminated, TooEarlyError):
+        raise
+    except KeyboardInterrupt as end:
+        has_rounds = bench_series.has_a_round(name, given, store)
+        raise (CutShortError if has_rounds else TooEarlyError) from end
 
 
 def quick(  # noqa: PLR0913  # each is an option of the command line

@@ -94,7 +94,7 @@ def runs_of(name: str, given: Bench, store: Ledger) -> tuple[Run, ...]:
 
 
 def has_a_round(name: str, given: Bench, store: Ledger) -> bool:
-    """Tell whether each variant of a series was measured in one of its rounds.
+    """Tell whether the baseline of a series and another variant were measured in one of its rounds.
 
     Args:
         name: Of the series.
@@ -105,8 +105,8 @@ def has_a_round(name: str, given: Bench, store: Ledger) -> bool:
     for run in runs_of(name, given, store):
         if run.role == "variant" and run.status == "complete" and run.repeat is not None:
             steps.setdefault(run.repeat, set()).add(run.step)
-    wanted = {variant.name for variant in given.variants}
-    return any(found >= wanted for found in steps.values())
+    # A candidate that failed leaves the series: the rounds of the others are complete without it.
+    return any(given.study.baseline in found and len(found) > 1 for found in steps.values())
 
 
 def gone_on_with(given: Bench, measured: Measured, store: Ledger) -> str:

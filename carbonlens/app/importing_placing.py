@@ -115,11 +115,11 @@ def _in_study(said: Said) -> InStudy:
 
 
 def _refuse_fields(tags: Mapping[str, str]) -> None:
-    """Refuse tags that look like a field of a run: no comparison or account reads those."""
+    """Refuse tags that look like a field of a run: who gives one means the field, which it would not set."""
     for name in tags:
         if name in import_map.NO_TAGS:
             raise UsageError(
-                f"{name} is a field of a run, and no tag: nothing reads such a tag",
+                f"{name} is a field of a run, which a tag of that name does not set",
                 where=f"--tag {name}={tags[name]}",
                 mend=import_map.NO_TAGS[name],
             )

@@ -92,16 +92,16 @@ def bench_command(  # each is an option of the command line
 @contextmanager
 def _told_of_an_early_end() -> Iterator[None]:
     """Say what an interrupt comes to that leaves nothing to print: too early a one, or a second one."""
-    from carbonlens.app.bench import TooEarlyError
+    from carbonlens.app.bench import CutShortError
     from carbonlens.cli import output
 
     try:
         yield
-    except TooEarlyError:
-        output.note("interrupted before a round was complete: there is nothing to compare")
+    except CutShortError:
+        output.note("interrupted; the rounds that were complete are kept: --resume goes on with them")
         raise
     except KeyboardInterrupt:
-        output.note("interrupted; rounds that were complete are kept: --resume goes on with them")
+        output.note("interrupted before a round was complete: there is nothing to compare")
         raise
 
 

@@ -27,6 +27,7 @@ def calibrate_command(
             "--against",
             help="rapl, external, external:NAME, ipmi, redfish, watts:IDLE,FULL; "
             "for a device also a RUN that kept a trace, latest, or its FILE.",
+            is_path=True,
         ),
     ] = None,
     seconds: Annotated[

@@ -25,7 +25,10 @@ def export_command(
         grammar.Argument(help="What to write."),
     ],
     study: Annotated[
-        str | None, grammar.Option("--study", metavar="S", help="A study's name in the ledger (or a .toml).")
+        str | None,
+        grammar.Option(
+            "--study", metavar="S", help="A study's name in the ledger (or a .toml).", is_path=True
+        ),
     ] = None,
     step: Annotated[
         str | None, grammar.Option("--step", metavar="S", help="model-card, ai-act, sci: one step.")

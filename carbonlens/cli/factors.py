@@ -66,10 +66,12 @@ def show_command(
 
 def diff_command(
     old: Annotated[
-        str, grammar.Argument(metavar="OLD", help="Table, folder of tables, or carbonlens wheel.")
+        str,
+        grammar.Argument(metavar="OLD", help="Table, folder of tables, or carbonlens wheel.", is_path=True),
     ],
     new: Annotated[
-        str | None, grammar.Argument(metavar="NEW", help="Likewise; without it OLD is held against ours.")
+        str | None,
+        grammar.Argument(metavar="NEW", help="Likewise; without it OLD is held against ours.", is_path=True),
     ] = None,
     all_: Annotated[bool, grammar.Option("--all", help="Print every change.")] = False,
     json: JsonOption = False,

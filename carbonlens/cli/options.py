@@ -31,7 +31,9 @@ TagOption = Annotated[
 ]
 StudyOption = Annotated[
     str | None,
-    grammar.Option("--study", help="A study file (ends in .toml) or a study's name in the ledger."),
+    grammar.Option(
+        "--study", help="A study file (ends in .toml) or a study's name in the ledger.", is_path=True
+    ),
 ]
 AssumptionsOption = Annotated[
     Path | None,

@@ -56,9 +56,10 @@ def show_command(
 
 
 def diff_command(
-    old: Annotated[str, grammar.Argument(metavar="OLD", help="Price table (CSV).")],
+    old: Annotated[str, grammar.Argument(metavar="OLD", help="Price table (CSV).", is_path=True)],
     new: Annotated[
-        str | None, grammar.Argument(metavar="NEW", help="Likewise; without it OLD is held against ours.")
+        str | None,
+        grammar.Argument(metavar="NEW", help="Likewise; without it OLD is held against ours.", is_path=True),
     ] = None,
     json: JsonOption = False,
 ) -> None:

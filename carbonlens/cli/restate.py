@@ -18,10 +18,12 @@ def restate_command(
             "--from",
             metavar="OLD",
             help="Old factors: table, folder, carbonlens wheel, 'bundled'; or account --json as .json.",
+            is_path=True,
         ),
     ],
     new: Annotated[
-        str | None, grammar.Option("--to", metavar="NEW", help="New ones, likewise [those in force].")
+        str | None,
+        grammar.Option("--to", metavar="NEW", help="New ones, likewise [those in force].", is_path=True),
     ] = None,
     reason: Annotated[
         str | None,

@@ -50,6 +50,7 @@ def supersede_command(
             "--by",
             metavar="FILE|FIELD=VALUE",
             help="A JSON file, or a field: units=20; several times.",
+            is_path=True,
         ),
     ],
     why: Annotated[

@@ -27,7 +27,7 @@ def parse_tags(tags: list[str] | None, option: str = "--tag ") -> dict[str, str]
 
 
 def refuse_fields(tags: Mapping[str, str], mend: str) -> None:
-    """Refuse tags that are named as a field of a run: no comparison and no account reads those.
+    """Refuse tags that are named as a field of a run: who gives one means the field, which it would not set.
 
     Args:
         tags: By name; an empty value takes a tag out.
@@ -41,7 +41,7 @@ def refuse_fields(tags: Mapping[str, str], mend: str) -> None:
     for name, value in tags.items():
         if value and name in FIELDS:
             raise UsageError(
-                f"{name} is a field of a run, and no tag: nothing reads such a tag",
+                f"{name} is a field of a run, which a tag of that name does not set",
                 where=f"{name}={value}",
                 mend=mend.format(name),
             )

@@ -123,8 +123,8 @@ def of_field_names(tags: Mapping[str, str]) -> Iterator[Finding]:
             yield Finding(
                 code="CL110",
                 severity="warning",
-                message=f"the tag {name} is no {name} of the run: no comparison or account reads it",
-                mend=f"give the {name} itself: {FIELDS[name]}",
+                message=f"the tag {name} does not set the run's {name}: only what asks for tags reads it",
+                mend=f"to set it: {FIELDS[name]}",
                 subject="tags",
             )
 

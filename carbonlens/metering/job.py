@@ -17,6 +17,7 @@ import msgspec
 
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.metering.host import place_of_pids, process_start_ticks, stat_fields, this_host
+from carbonlens.metering.wording import plain
 
 _ID_LENGTH: Final = 16
 _RANKS: Final = (
@@ -172,7 +173,7 @@ def _stated(env: Mapping[str, str]) -> str | None:
     # torchrun's own id is "none" unless the user gave one.
     named = slurm or (elastic if elastic and elastic != "none" else None)
     if named:
-        return named
+        return plain(named)  # a record holds no other bytes
     # Open MPI's holds the name of a host.
     mpi = [env[name] for name in _MPI_JOB if env.get(name)]
     return _hashed("mpi", *mpi) if mpi else None

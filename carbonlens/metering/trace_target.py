@@ -8,6 +8,9 @@ from typing import Final
 
 import msgspec
 
+from carbonlens.domain.file_names import is_utf8
+from carbonlens.metering.wording import UnfitValueError
+
 
 class TraceTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Where the run's readings are to be kept: thinned in its record, and whole in a file beside it.
@@ -38,7 +41,7 @@ def target_of(file: object) -> TraceTarget:
 
     Raises:
         TypeError: If it is no path.
-        ValueError: If its name cannot be recorded: it is no UTF-8 text, or empty.
+        ValueError: If its name cannot be recorded: it or its folder is no UTF-8 text, or it is empty.
         OSError: If the working folder is gone.
     """
     if file is True:
@@ -48,5 +51,8 @@ def target_of(file: object) -> TraceTarget:
         raise TypeError(f"a text or a path is wanted, not {type(given).__name__}")
     if not given or "\0" in given:
         raise ValueError("no name of a file")
-    given.encode()
-    return TraceTarget(given=given, path=str(Path(given).absolute()))
+    path = str(Path(given).absolute())
+    for text, called in ((given, "a name that is"), (path, "a name in a folder whose name is")):
+        if not is_utf8(text):
+            raise UnfitValueError(f"{called} no UTF-8 was given")
+    return TraceTarget(given=given, path=path)

@@ -38,6 +38,9 @@ Frame = tuple[int, bytes]
 _LOOK_S: Final = 1.0
 _REST_S: Final = 0.5
 _MOST_UNTIDY: Final = 4
+_OBJECTS: Final = 20_000
+"""So many objects more than before are looked through; memory is limited within a page too."""
+
 _KIB: Final = 1 << 10
 _DENIED: Final = ("socket.connect", "socket.getaddrinfo", "socket.bind", "socket.sendto",
                   "socket.sendmsg", "subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty",
@@ -65,8 +68,8 @@ def main(idle_s: float) -> None:
     # What is loaded stays: it need not be looked through again for garbage at every page.
     gc.collect()
     gc.freeze()
-    # Nearly all that a page is made of lives until it is written: a tenth of its time would go into looking.
-    gc.disable()
+    # Nearly all that a page is made of lives until it is written: a tenth of its time went into looking.
+    gc.set_threshold(_OBJECTS, 5, 100)
     sys.addaudithook(_deny)
     untidy = 0
     while True:

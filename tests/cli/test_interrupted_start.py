@@ -83,6 +83,49 @@ def test_an_interrupt_at_any_module_ends_it_quietly(tmp_path, environ):
             assert done.returncode == -signal.SIGINT, name
 
 
+@pytest.mark.parametrize("how", ["module", "script"])
+def test_an_interrupt_before_the_command_line_loads_ends_it_quietly(tmp_path, environ, how):
+    words = wrapped(tmp_path, "true")
+    if how == "script":
+        words = [str(Path(sys.executable).with_name("carbonlens")), *words[3:]]
+    done = subprocess.run(
+        words,
+        env={**environ, "INTERRUPT_AT": "carbonlens._version"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+@pytest.mark.parametrize(
+    "load",
+    ["import carbonlens", "import carbonlens.errors", "from carbonlens.instrument.request import FIELDS"],
+)
+@pytest.mark.parametrize("called", ["carbonlens", "carbonlens/__main__.py", "main.py"])
+def test_a_program_of_the_users_that_bears_the_name_is_interrupted_as_ever(tmp_path, environ, called, load):
+    script = tmp_path / "theirs" / called
+    script.parent.mkdir(parents=True)
+    # Its own folder is searched first, and lends its name to nothing here.
+    script.write_text(
+        f"import sys\nsys.path[:] = [{str(Path.cwd())!r}, *sys.path[1:]]\n{load}\nimport os, signal\n"
+        "try:\n    os.kill(os.getpid(), signal.SIGINT)\n    signal.pause()\n"
+        "except KeyboardInterrupt:\n    print('in order')\n"
+    )
+    started = script.parent if called.endswith("__main__.py") else script
+    done = subprocess.run(
+        [sys.executable, str(started)], env=environ, capture_output=True, text=True, timeout=60, cwd="/"
+    )
+    assert (done.returncode, done.stdout) == (0, "in order\n"), done.stderr
+
+
+@pytest.mark.parametrize("argv", ["[None]", "[3]", "[b'x']", "[]", "None"])
+def test_the_package_loads_whatever_a_runner_made_of_its_arguments(argv):
+    code = f"import sys; sys.argv = {argv}; sys.orig_argv = {argv}\nimport carbonlens; carbonlens.track"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("delay_s", [0.0, 0.02, 0.05, 0.08, 0.12, 0.2, 0.3])
 def test_an_interrupt_after_a_while_ends_it_quietly(tmp_path, environ, delay_s):
     # From the program's first lines on: before them the interpreter is on its own.

@@ -49,6 +49,17 @@ TEXTS = [
 ]
 
 
+NO_FILES = [
+    (("calibrate",), "meter"),
+    (("bench",), "baseline"),
+    (("import",), "boundary"),
+    (("allocate",), "service"),
+    (("study", "plan"), "name"),
+    (("study", "plan"), "unit"),
+]
+"""Texts whose help speaks of files, and that name none."""
+
+
 def test_most_commands_take_texts():
     assert len(TEXTS) > 60
     assert {words for words, _ in TEXTS} >= {
@@ -78,6 +89,23 @@ def test_a_text_of_any_command_is_refused_in_a_line(monkeypatch, capsys, tmp_pat
     called = wanted.opts[-1] if wanted.param_type_name == "option" else wanted.human_readable_name.strip("[]")
     assert line.startswith(f"carbonlens: {called}: ")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_names_a_file_may_be_of_any_bytes():
+    """Of each option and argument whose help speaks of a file, a folder or a table."""
+    named = [
+        (words, parameter.name)
+        for words, command in LEAVES.items()
+        for parameter in command.get_params(click.Context(command))
+        if parameter.type is click.STRING
+        and parameter.name in command._in_utf8
+        and any(word in _help(parameter).lower() for word in (".toml", "folder", "table", " file"))
+    ]
+    assert named == NO_FILES
+
+
+def _help(parameter):
+    return getattr(parameter, "help", None) or getattr(parameter, "row", "") or ""
 
 
 def odd_folder(shell):

@@ -72,6 +72,33 @@ def test_a_variable_that_is_no_utf8_does_not_cost_the_run(ledger, monkeypatch, w
     assert any(f"trace {KEPT}" in f.message for f in run.findings)
 
 
+@pytest.mark.parametrize("name", ["SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"])
+@pytest.mark.parametrize(
+    "work", [tracked, lambda ledger: run_command(["true"], ledger=ledger)], ids=["track", "run"]
+)
+def test_a_job_whose_id_is_no_utf8_does_not_cost_the_run(ledger, monkeypatch, name, work):
+    monkeypatch.setenv(name, ODD)
+    work(ledger)
+    (run,) = runs(ledger)
+    assert (run.status, run.job_id) == ("complete", KEPT)
+
+
+@pytest.mark.parametrize("where", ["name", "folder"])
+def test_a_trace_whose_place_is_no_utf8_does_not_cost_the_run_its_journal(
+    ledger, monkeypatch, tmp_path, where
+):
+    folder = tmp_path / ODD
+    folder.mkdir()
+    if where == "folder":
+        monkeypatch.chdir(folder)
+    file = "t.jsonl" if where == "folder" else str(tmp_path / f"{ODD}.jsonl")
+    with track("s", trace=file, ledger=ledger) as run:
+        assert list((tmp_path / "state").rglob("*.jsonl")), "nothing is there to recover from"
+        run.add_units(1)
+    (run,) = runs(ledger)
+    assert any("no UTF-8 was given; a path is wanted" in f.message for f in run.findings), run.findings
+
+
 def test_the_same_names_are_fields_for_every_command():
     assert set(FIELDS) == set(NO_TAGS)
 
@@ -111,4 +138,4 @@ def test_the_command_line_says_what_it_could_not_use(ledger, capsys):
     result = run_command(["true"], tags={"step": "3"}, ledger=ledger)
     assert isinstance(result, CommandResult)
     run_view.print_result(result, json=False)
-    assert "the tag step is no step of the run" in capsys.readouterr().err
+    assert "the tag step does not set the run" in capsys.readouterr().err

@@ -1,5 +1,7 @@
 """Our pages are styled by less than WeasyPrint's own rules, and come out as by all of them."""
 
+from copy import copy
+
 import pytest
 from weasyprint.css import StyleFor
 from weasyprint.html import UA_STYLESHEET
@@ -56,6 +58,26 @@ def test_only_list_items_have_styles_besides_their_own():
     page = LISTS.replace("<p>after</p>", "<p>after</p>" * 1000)
     assert styled(page) == page.count("<li>")
     assert by_all_rules(lambda: styled(page)) > 1000 * len(agent_rules.NOTES), "there is nothing to spare"
+
+
+@pytest.mark.parametrize("kept", ["other_selectors", "lower_local_name_selectors"])
+def test_a_release_that_keeps_its_rules_otherwise_takes_them_all(monkeypatch, kept):
+    usual = written(paper(LISTS), LISTS, (), None)
+    agent_rules._rules.cache_clear()
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(agent_rules, "copy", lambda thing: of_a_later_release(thing, kept))
+            assert written(paper(LISTS), LISTS, (), None) == usual
+    finally:
+        agent_rules._rules.cache_clear()
+
+
+def of_a_later_release(thing, lacks):
+    """Return a copy that keeps nothing by a name."""
+    made = copy(thing)
+    if hasattr(made, lacks):
+        delattr(made, lacks)
+    return made
 
 
 def test_weasyprints_own_rules_are_left_as_they_are():
