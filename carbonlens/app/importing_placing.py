@@ -119,7 +119,7 @@ def _refuse_fields(tags: Mapping[str, str]) -> None:
     for name in tags:
         if name in import_map.NO_TAGS:
             raise UsageError(
-                f"{name} is a field of a run, which a tag of that name does not set",
+                f"{name} is a field of a run, and no tag: a tag would not set it",
                 where=f"--tag {name}={tags[name]}",
                 mend=import_map.NO_TAGS[name],
             )

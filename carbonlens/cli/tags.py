@@ -41,7 +41,7 @@ def refuse_fields(tags: Mapping[str, str], mend: str) -> None:
     for name, value in tags.items():
         if value and name in FIELDS:
             raise UsageError(
-                f"{name} is a field of a run, which a tag of that name does not set",
+                f"{name} is a field of a run, and no tag: a tag would not set it",
                 where=f"{name}={value}",
                 mend=mend.format(name),
             )
