@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -26,7 +26,8 @@ from carbonlens.app.importing_places import Places
 from carbonlens.app.importing_placing import Placing
 from carbonlens.app.importing_readings import NAME as READINGS_FORMAT
 from carbonlens.app.importing_readings import ReadingKeeper, claims_readings
-from carbonlens.app.importing_rest import rest, rest_in
+from carbonlens.app.importing_rest import leave_out, rest, rest_in, say_repaired
+from carbonlens.app.importing_results import file_among, finding_on, status_of
 from carbonlens.app.importing_runs import RunKeeper
 from carbonlens.app.importing_told import options_of, said_of
 from carbonlens.app.importing_totals import FileResult, FileStatus, ImportResult, Sums, Totals
@@ -35,7 +36,7 @@ from carbonlens.app.importing_versions import Marks
 from carbonlens.app.importing_walk import files_of
 from carbonlens.domain.charge import Charge
 from carbonlens.domain.counting import counted
-from carbonlens.domain.finding import Finding, Severity
+from carbonlens.domain.finding import Finding
 from carbonlens.domain.identity import sha256_hex
 from carbonlens.domain.import_map import TableRule
 from carbonlens.errors import InputFileError
@@ -119,6 +120,8 @@ class _Session:
         mapped = [s for s in sources if self._table_of(s) is not None]
         claimed, left = claims([s for s in sources if self._table_of(s) is None], self.readers)
         claimed += [Claim(MAPPED_TABLE, Group((s,))) for s in mapped]
+        # What gets other times makes room for what has grown.
+        claimed.sort(key=lambda c: not self._may_move(c))
         done, whole = len(found), len(sources) + len(found)
         for claim in claimed:
             progress(done, whole)
@@ -134,7 +137,7 @@ class _Session:
             file = found[said.file or ""]
             found[file.path] = msgspec.structs.replace(file, findings=(*file.findings, said))
         place = {Source(path).shown: i for i, path in enumerate(order)}
-        return sorted(found.values(), key=lambda r: (place[_file_of(r.path, place)], r.path))
+        return sorted(found.values(), key=lambda r: (place[file_among(r.path, place)], r.path))
 
     def _sources(self, path: Path, found: dict[str, FileResult]) -> list[Source]:
         """Return what a file holds to be read; what holds nothing is refused at once."""
@@ -152,6 +155,16 @@ class _Session:
             else:
                 readable.append(source)
         return readable
+
+    def _may_move(self, claim: Claim) -> bool:
+        """Whether a trace is in the ledger, and something is said now that may give it other times."""
+        main = claim.group.main
+        if claim.importer.kind != "trace" or not said_of(self.placing, str(main.path)):
+            return False
+        try:
+            return bool(self._runs.of_content(main.sha256))
+        except InputFileError:
+            return False
 
     def _take(self, claim: Claim) -> list[FileResult]:
         reader, group = claim.importer, claim.group
@@ -171,6 +184,7 @@ class _Session:
             options = options_of({**before.told, **said}, table)
             options = msgspec.structs.replace(options, kept_us=rest_in(before.told))
             harvested = harvest(reader, group, options)
+            say_repaired(harvested, anew.met)
         except InputFileError as error:
             return [self._refused(s, error.what, error.mend, reader.name) for s in group.sources]
         if twin.counts and twin.host and twin.finding and any(r.run.host_id for r in harvested.singles):
@@ -179,13 +193,14 @@ class _Session:
         if twin.host is not None:
             harvested.singles = [of_host(r, twin.host) for r in harvested.singles]
         sha = twin.sha256
+        beside: frozenset[str] = frozenset()
         if twin.counts and reader.kind == "trace":
             found = self._apart(claim, before, harvested)
             less = rest(
                 claim, before, options, twin.host, found, harvested, partial(self._apart, claim, before)
             )
             if less is not None:
-                before, harvested, found = less.before, less.harvested, less.apart
+                before, harvested, found, beside = less.before, less.harvested, less.apart, less.beside
             if found.findings and not found.records:
                 status: FileStatus = "refused" if found.refused else "duplicate"
                 # What it is refused for goes first.
@@ -200,7 +215,10 @@ class _Session:
             # A batch of the content is there; what is told of it now makes another.
             sha = sha256_hex(f"{sha}\n{self._runs.now_us}".encode())
         self._seen.add((sha, label_of(reader)))
-        again = self._again(claim, twin, before, said)
+        again = self._again(claim, twin, before, said, beside)
+        if not twin.counts and reader.kind == "trace":
+            ids = {run.run_id for s in group.sources for run in self._runs.of_content(s.sha256)}
+            leave_out(harvested, ids, again, partial(self._apart, claim, before))
         results = self._store(group, reader, sha, harvested, again)
         self._moved.note(claim, before)
         return results if twin.counts else [self._told_in_vain(r, said) for r in results]
@@ -236,7 +254,9 @@ class _Session:
             return bool(before.runs) or any(self._charges.holds_content(s.sha256) for s in group.sources)
         return False
 
-    def _again(self, claim: Claim, twin: Twin, before: Before, said: Mapping[str, str]) -> Again:
+    def _again(
+        self, claim: Claim, twin: Twin, before: Before, said: Mapping[str, str], beside: frozenset[str]
+    ) -> Again:
         group, is_trace = claim.group, claim.importer.kind == "trace"
         told = {**before.told, **said}
         return Again(
@@ -244,6 +264,7 @@ class _Session:
             grown=before.grown,
             contents=frozenset() if twin.counts else frozenset(s.sha256 for s in group.sources),
             imported=kept_of(group.main, told, is_trace=is_trace and len(group.sources) == 1),
+            beside=beside,
             said=said,
             marks=self._places.marks_of(str(group.main.path)),
         )
@@ -295,9 +316,9 @@ class _Session:
         self._rows += sums.rows
         self._rejected += sums.rejected
         if not (is_fresh or charges or got.profiles or findings):
-            findings.append(_finding("CL211", "warning", "holds no runs", main, "check the file"))
+            findings.append(finding_on("CL211", "warning", "holds no runs", main, "check the file"))
         findings += [msgspec.structs.replace(f, file=main.shown) for f in sums.costs.findings]
-        status = _status(bool(is_fresh or charges or got.profiles), findings)
+        status = status_of(bool(is_fresh or charges or got.profiles), findings)
         if status == "refused":
             findings = reason_first(findings)
         totals = sums.totals(charges, got.profiles)
@@ -330,14 +351,14 @@ class _Session:
             return self._refused(source, error.what, error.mend, READINGS_FORMAT)
         self._rows += rows
         totals = Totals(rows=rows, readings=len(fresh))
-        return self._result(source, READINGS_FORMAT, _status(bool(fresh), findings), totals, findings)
+        return self._result(source, READINGS_FORMAT, status_of(bool(fresh), findings), totals, findings)
 
     def _holds(self, sha: str, importer: str) -> bool:
         return self.store.batch_file(sha, importer).exists() or self._charges.holds_file(sha, importer)
 
     def _duplicate(self, source: Source, name: str, said: Finding | None = None) -> FileResult:
         text = "the same content was imported before; counted once"
-        found = said or _finding("CL210", "info", text, source)
+        found = said or finding_on("CL210", "info", text, source)
         return self._result(source, name, "duplicate", Totals(), (found,))
 
     def _told_in_vain(self, result: FileResult, said: Mapping[str, str]) -> FileResult:
@@ -357,7 +378,7 @@ class _Session:
         return [f"--{name}" for name in (*(n for n in said if " " not in n), *given)]
 
     def _refused(self, source: Source, text: str, mend: str, name: str | None = None) -> FileResult:
-        said = (_finding("CL214", "error", text, source, mend),)
+        said = (finding_on("CL214", "error", text, source, mend),)
         return self._result(source, name, "refused", Totals(), said)
 
     def _result(
@@ -388,25 +409,5 @@ class _Session:
         return msgspec.structs.replace(found, readings=len(self._readings.new))
 
 
-def _file_of(shown: str, files: Collection[str]) -> str:
-    """Return the file that a source is, or is a member of; either's name may hold ``::``."""
-    while shown not in files:
-        shown = shown.rpartition("::")[0]
-    return shown
-
-
 def _silent(done: int, whole: int) -> None:
     """Show no progress."""
-
-
-def _status(is_fresh: bool, findings: Sequence[Finding]) -> FileStatus:
-    """Return what became of a file that could be read."""
-    if is_fresh:
-        return "imported"
-    if any(f.code in {"CL212", "CL236", "CL251", "CL252"} for f in findings):
-        return "duplicate"
-    return "refused" if any(f.severity == "error" for f in findings) else "imported"
-
-
-def _finding(code: str, severity: Severity, text: str, source: Source, mend: str | None = None) -> Finding:
-    return Finding(code=code, severity=severity, message=text, file=source.shown, mend=mend)

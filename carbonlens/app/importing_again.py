@@ -23,8 +23,11 @@ from carbonlens.importers.sources import Source
 _MEND_HOST = "if they are of two machines, name the hosts: --host, or host in a [[place]] of --map"
 _MEND_TIMES = "keep one of them: carbonlens runs supersede; let the log say when each sample was taken"
 
+CUT_FROM = "counted from us"
+"""Name of what is kept with a run of which a part is left out: where the part that counts begins."""
+
 CUT_BESIDE = "counted beside"
-"""Name of what is kept with a run of which a part is left out: the ids of the runs that tell of that part."""
+"""Name of what is kept with it too: the ids of the runs that tell of that part. Older versions kept none."""
 
 
 def _no_marks(record: RunRecord) -> Marks:
@@ -40,6 +43,7 @@ class Again(msgspec.Struct, frozen=True, kw_only=True):
         grown: Whether the source tells more than they do.
         contents: Hashes of the content: runs of it in the ledger are told anew.
         imported: What is kept with each run.
+        beside: Ids of whole runs that tell of a part of it, which is left out.
         said: What the user says now of how the source is read.
         marks: What the user says now of where a run belongs.
     """
@@ -48,6 +52,7 @@ class Again(msgspec.Struct, frozen=True, kw_only=True):
     grown: bool = False
     contents: frozenset[str] = frozenset()
     imported: ImportedAs | None = None
+    beside: frozenset[str] = frozenset()
     said: Mapping[str, str] = msgspec.field(default_factory=dict)
     marks: Callable[[RunRecord], Marks] = _no_marks
 
@@ -56,6 +61,10 @@ class Again(msgspec.Struct, frozen=True, kw_only=True):
         near = [h for h in self.held if h.host_id == run.host_id]
         near = near or [h for h in self.held if h.host_id is None or run.host_id is None]
         return near[0] if len(near) == 1 else None
+
+    def is_held_by(self, run: Run) -> bool:
+        """Whether a run in the ledger tells of all that the source is counted in part beside."""
+        return self.beside <= set(_cut_beside(imported_as(run)))
 
     def tells_of(self, run: Run) -> bool:
         """Whether a run in the ledger is of the content, and told anew."""
@@ -111,17 +120,21 @@ class Contents:
         self._by_begin: dict[tuple[str, str], list[Run]] = defaultdict(list)
         self._tables: dict[str, dict[str, Run]] = defaultdict(dict)
         self._cut: dict[str, list[Run]] = defaultdict(list)
+        self._cut_of_old: list[Run] = []
 
     def add(self, run: Run) -> None:
         """Note a run."""
         origin, kept = run.origin, imported_as(run)
+        # Before anything that may have been redacted is asked for.
+        for run_id in _cut_beside(kept):
+            self._cut[run_id].append(run)
+        if kept is not None and CUT_FROM in kept.told and CUT_BESIDE not in kept.told:
+            self._cut_of_old.append(run)
         if origin is None or not origin.source_sha256:
             return
         self._by_sha256[origin.source_sha256].append(run)
         if kept is None or kept.size_bytes is None:
             return
-        for run_id in kept.told.get(CUT_BESIDE, "").splitlines():
-            self._cut[run_id].append(run)
         if not kept.prefixes and kept.size_bytes >= FIRST_BYTES:
             self._tables[_instrument(origin)][origin.source_sha256] = run
         else:
@@ -134,6 +147,10 @@ class Contents:
     def cut_beside(self, run_id: str) -> list[Run]:
         """Return the runs of which a part was left out, for the run of an id tells of it."""
         return self._cut.get(run_id, [])
+
+    def cut_of_old(self) -> list[Run]:
+        """Return the runs of which a part is left out, and no ids are kept of those that tell of it."""
+        return self._cut_of_old
 
     def near(self, instrument: str, hashes: Hashes) -> list[Run]:
         """Return the runs of an importer whose content may begin as another one does.
@@ -162,6 +179,10 @@ def told_of(runs: Iterable[Run]) -> dict[str, str]:
 def is_by(run: Run, instrument: str) -> bool:
     """Tell whether an importer of this name, of any version, made a run."""
     return run.origin is not None and _instrument(run.origin) == instrument
+
+
+def _cut_beside(kept: ImportedAs | None) -> list[str]:
+    return [] if kept is None else kept.told.get(CUT_BESIDE, "").splitlines()
 
 
 def imported_as(run: Run) -> ImportedAs | None:
@@ -267,6 +288,19 @@ def is_begin(records: Sequence[RunRecord], source: Source, further: Sequence[Run
     return bool(records) and all(any(_is_within(r.run, run, source) for run in further) for r in records)
 
 
+def is_before(records: Sequence[RunRecord], until_us: float, further: Sequence[Run]) -> bool:
+    """Tell whether all runs of a trace end before the counted part does of those that are told further on.
+
+    Args:
+        records: Of the trace.
+        until_us: Where that part ends, UTC microseconds.
+        further: Runs of longer contents that may have begun as it.
+    """
+    ends = [record.run.end_us for record in records]
+    is_early = all(end is not None and end <= until_us for end in ends)
+    return bool(ends) and is_early and all(any(_is_one_host(r.run, f) for f in further) for r in records)
+
+
 def _say_grown(source: Source, held: Sequence[Run]) -> Finding:
     text = f"is {_name(held[0])} as imported before, and further: it takes the place of that import"
     return Finding(code="CL292", severity="info", message=text, file=source.shown)
@@ -305,11 +339,15 @@ def _may_begin(hashes: Hashes, kept: ImportedAs | None) -> bool:
 
 
 def _is_within(run: Run, other: Run, source: Source) -> bool:
-    if run.host_id is not None and other.host_id is not None and run.host_id != other.host_id:
+    if not _is_one_host(run, other):
         return False
     if run.start_us is None or other.start_us is None:
         return is_copy_by_name(source.name, _name(other))
     return run.start_us == other.start_us and (run.end_us or 0) <= (other.end_us or 0)
+
+
+def _is_one_host(run: Run, other: Run) -> bool:
+    return run.host_id is None or other.host_id is None or run.host_id == other.host_id
 
 
 def _is_of(run: Run, source: Source, host: str | None) -> bool:

@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from carbonlens.app.importing_again import Before, is_begin, say_begin
+from carbonlens.app.importing_again import Before, is_before, is_begin, say_begin
 from carbonlens.app.importing_devices import devices_of
-from carbonlens.app.importing_overlaps import Beside, file_of, met_most, say_met, without
+from carbonlens.app.importing_overlaps import Beside, file_of, further, met_most, say_met, without
 from carbonlens.app.importing_rest import Span, rest_in, without_rest
 from carbonlens.app.importing_runs import RunKeeper
 from carbonlens.app.importing_told import options_of
@@ -43,12 +43,14 @@ class Anew(msgspec.Struct, frozen=True):
         told: What was said of it before.
         said: What is said now.
         table: How the columns of a table of no known format are read.
+        met: What was said by the readings that tell what it is.
     """
 
     claim: Claim
     told: Mapping[str, str]
     said: Mapping[str, str]
     table: TableRule | None
+    met: list[Finding] = msgspec.field(default_factory=list)
 
     @property
     def _others(self) -> list[str]:
@@ -86,13 +88,20 @@ class Anew(msgspec.Struct, frozen=True):
             return say_begin(source, before.further, aside)
         return None
 
-    def _begins(self, further: Sequence[Run], host: str | None) -> bool:
+    def _begins(self, longer: Sequence[Run], host: str | None) -> bool:
+        kept = rest_in(self.told)
+        if is_begin(self._records(kept, host), self.claim.group.main, longer):
+            return True
+        # Of a log that is counted in part an older copy may end before that part.
+        return kept is not None and is_before(self._records(None, host), kept[1], longer)
+
+    def _records(self, kept_us: Span | None, host: str | None) -> list[RunRecord]:
+        """Return the runs of what stands in a time, as it was read before; none where nothing can be used."""
         try:
-            records = self._read({}, rest_in(self.told)).singles
+            records = self._read({}, kept_us).singles
         except InputFileError:
-            return False
-        records = records if host is None else [of_host(r, host) for r in records]
-        return is_begin(records, self.claim.group.main, further)
+            return []
+        return records if host is None else [of_host(r, host) for r in records]
 
     def checked(self, before: Before, cut_beside: Callable[[Run], Sequence[Run]]) -> Before:
         """Return what was imported before, for a source that may be told anew.
@@ -121,7 +130,7 @@ class Anew(msgspec.Struct, frozen=True):
             cut = next((cut for run in (*before.runs, *before.held) for cut in cut_beside(run)), None)
             if cut is None:
                 return
-            what, which = f"has a time that is left out of {file_of(cut)}", "it"
+            what, which = f"has a time that is left out of {_name(cut)}", "it"
         moving = self.moving()
         if moving:
             text = f"{what}, and {' and '.join(moving)} would change {which}"
@@ -138,11 +147,17 @@ class Anew(msgspec.Struct, frozen=True):
         """Return all of the source, or what of it stands in a time."""
         options = msgspec.structs.replace(options_of({**self.told, **said}, self.table), kept_us=kept_us)
         try:
-            return harvest(self.claim.importer, self.claim.group, options)
+            got = harvest(self.claim.importer, self.claim.group, options)
+            self.met.extend(got.findings)
+            return got
         finally:
             # What had to be repaired is said by the reading that counts.
             for source in self.claim.group.sources:
                 source.repairs.clear()
+
+
+def _name(run: Run) -> str:
+    return file_of(run) or f"run {run.run_id}"
 
 
 def _times(got: Harvest) -> Times:
@@ -200,7 +215,7 @@ def _doubled(every: Sequence[Beside], source: Source) -> Finding | None:
         return None if unsure is None else say_met(source, *unsure)
     most = max(sure, key=lambda o: o.overlap_s)
     text = (
-        f"tells of {most.overlap_s:.6g} s of {most.devices[0]} that {file_of(most.held)} tells of too, "
-        "now that its times are others: both are counted"
+        f"tells of {most.overlap_s:.6g} s of {most.devices[0]} that {_name(most.held)}"
+        f"{further(len(sure) - 1)} tells of too, now that its times are others: both are counted"
     )
     return Finding(code="CL296", severity="warning", message=text, file=source.shown, mend=_MEND_MOVED)

@@ -335,7 +335,8 @@ def file_of(run: Run) -> str:
     return (run.origin.source_file if run.origin else None) or ""
 
 
-def _more(count: int) -> str:
+def further(count: int) -> str:
+    """Return how many more there are, behind the name of one; empty where there is none."""
     return f" (and {counted(count, 'further trace')})" if count else ""
 
 
@@ -359,7 +360,7 @@ def _say_refused(source: Source, sure: Sequence[Beside]) -> Finding:
     others = [d for d in devices_of(most.record.run) if d not in told]
     text = (
         f"tells of {most.overlap_s:.6g} s of {most.devices[0]} that {file_of(most.held)}"
-        f"{_more(len(sure) - 1)} tells of too: left out, for its energy would count twice"
+        f"{further(len(sure) - 1)} tells of too: left out, for its energy would count twice"
     )
     if others:
         text += f"; what it tells of {', '.join(others[:4])} is left out with it"
@@ -379,7 +380,7 @@ def _say_filled(source: Source, most: Beside) -> Finding:
 def _say_doubt(source: Source, most: Beside, *, more: int) -> Finding:
     named, other = ", ".join(shared(most.record.run, most.held)[:4]), file_of(most.held)
     text = (
-        f"tells of {most.overlap_s:.6g} s of a device named {named}, as {other}{_more(more)} does; "
+        f"tells of {most.overlap_s:.6g} s of a device named {named}, as {other}{further(more)} does; "
         "nobody can tell whether both tell of the same: both are counted"
     )
     return Finding(code="CL296", severity="warning", message=text, file=source.shown, mend=_MEND_DOUBT)

@@ -6,13 +6,14 @@ so it is time that decides: what lies in the time that is counted already is lef
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
-from carbonlens.app.importing_again import CUT_BESIDE, Before
+from carbonlens.app.importing_again import CUT_BESIDE, CUT_FROM, Again, Before, told_of
+from carbonlens.app.importing_devices import sure_devices
 from carbonlens.app.importing_overlaps import Apart, Overlapped, file_of, step_s
 from carbonlens.app.importing_twins import of_host
 from carbonlens.domain.counting import counted
@@ -25,8 +26,10 @@ from carbonlens.importers.contract import Options, RunRecord
 from carbonlens.importers.harvest import Harvest, harvest
 from carbonlens.importers.sources import Source
 
-_FROM, _UNTIL = "counted from us", "counted until us"
+_FROM, _UNTIL = CUT_FROM, "counted until us"
 """What is kept with a run of which a part is left out, so that it stays so when more is told of it."""
+
+_REPAIRED: Final = "CL240"
 
 _MEND: Final = "if they are of two machines, name the host of each: --host, or host in a [[place]] of --map"
 
@@ -41,11 +44,13 @@ class Rest(msgspec.Struct, frozen=True):
         before: What was imported before, with what part of it counts.
         harvested: What is left of it.
         apart: What of that counts beside others.
+        beside: Ids of those that tell of the rest, and of which nothing is left out.
     """
 
     before: Before
     harvested: Harvest
     apart: Apart
+    beside: frozenset[str]
 
 
 def rest(  # noqa: PLR0913, PLR0917 - what an import of a trace is made of
@@ -80,6 +85,7 @@ def rest(  # noqa: PLR0913, PLR0917 - what an import of a trace is made of
     except InputFileError:
         # It was changed since it was read: what is said of it as a whole stands.
         return None
+    say_repaired(less, whole.findings)
     if host is not None:
         less.singles = [of_host(r, host) for r in less.singles]
     beside = apart_of(less)
@@ -95,7 +101,39 @@ def rest(  # noqa: PLR0913, PLR0917 - what an import of a trace is made of
         _UNTIL: str(round(span[1])),
         CUT_BESIDE: "\n".join(others),
     }
-    return Rest(msgspec.structs.replace(before, told=told), less, beside)
+    free = [o.run.run_id for o in found.overlapped if rest_in(told_of([o.run])) is None]
+    return Rest(msgspec.structs.replace(before, told=told), less, beside, frozenset(free))
+
+
+def say_repaired(got: Harvest, earlier: Iterable[Finding]) -> None:
+    """Say what had to be repaired of a source, where an earlier reading of it alone met that.
+
+    Args:
+        got: What the reading that counts gave.
+        earlier: What was said by those before.
+    """
+    for said in earlier:
+        if said.code == _REPAIRED and said not in got.findings:
+            got.findings.append(said)
+
+
+def leave_out(
+    harvested: Harvest, ids: Collection[str], again: Again, apart_of: Callable[[Harvest], Apart]
+) -> None:
+    """Leave out of content that is told anew what was left out of it before, beside others.
+
+    Args:
+        harvested: All of the content.
+        ids: Of its runs in the ledger.
+        again: What the import is beside earlier ones.
+        apart_of: Tells what of its further runs counts.
+    """
+    new = Harvest()
+    new.singles = [r for r in harvested.singles if r.run.run_id not in ids and again.partner(r.run) is None]
+    beside = apart_of(new)
+    out = {r.run.run_id for r in new.singles} - {r.run.run_id for r in beside.records}
+    harvested.singles = [r for r in harvested.singles if r.run.run_id not in out]
+    harvested.findings += beside.findings
 
 
 def _rest_of(record: RunRecord, overlapped: Sequence[Overlapped]) -> Span | None:
@@ -123,6 +161,21 @@ def _rests(run: Run, others: Sequence[Run], least_s: float) -> list[Span]:
 def rest_in(told: Mapping[str, str]) -> Span | None:
     """Return the time that counts of a source, as kept with its runs; ``None`` where all does."""
     return (float(told[_FROM]), float(told[_UNTIL])) if _FROM in told and _UNTIL in told else None
+
+
+def may_be_cut_beside(cut: Run, run: Run) -> bool:
+    """Tell whether a part of a run may have been left out beside another one, where no ids tell that.
+
+    Args:
+        cut: A run of which a part is left out.
+        run: The other one, as it was.
+    """
+    span = rest_in(told_of([cut]))
+    if span is None or run.start_us is None or run.end_us is None or not any(sure_devices(cut, run)):
+        return False
+    # The part that counts begins after the other's end, and not at once.
+    length_us = run.end_us - run.start_us
+    return span[0] <= run.end_us + length_us and run.start_us - length_us <= span[1]
 
 
 def without_rest(told: Mapping[str, str]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from carbonlens.app.importing_further import (
 from carbonlens.app.importing_kept import Kept, finding_at
 from carbonlens.app.importing_names import Names
 from carbonlens.app.importing_overlaps import Spans
+from carbonlens.app.importing_rest import may_be_cut_beside
 from carbonlens.app.importing_studies import in_study, is_same_source
 from carbonlens.app.importing_told import zones_in
 from carbonlens.app.importing_totals import Sums, stated_j, sums_of
@@ -173,7 +174,9 @@ class RunKeeper:
 
     def cut_beside(self, run: Run) -> list[Run]:
         """Return the runs that count and of which a part is left out, for a version of a run tells of it."""
-        cut = [c for version in self._versions.of(run) for c in self._contents.cut_beside(version.run_id)]
+        versions = self._versions.of(run)
+        cut = [c for v in versions for c in self._contents.cut_beside(v.run_id)]
+        cut += [c for c in self._contents.cut_of_old() if any(may_be_cut_beside(c, v) for v in versions)]
         return [c for c in cut if self._versions.counts(c)]
 
     def samples_of(self, run: Run) -> Measured | None:
@@ -281,7 +284,7 @@ class RunKeeper:
         made = remade(run, marks, versions, grown=again.grown)
         is_told = again.partner(run) is not None or any(again.tells_of(v) for v in versions)
         is_same = not differs_beyond_marks(made, last, marks) and (is_told or _in_zone(run, versions))
-        is_known = is_same and not differs(made, last)
+        is_known = is_same and not differs(made, last) and again.is_held_by(last)
         if not is_told and not is_same and not differs_beyond_times(made, last):
             # The same row, read in another zone: what is said now counts, not what is left unsaid.
             is_told = bool(zones_in(again.said))

@@ -394,7 +394,8 @@ IMPORTING_FILES: Final = (
         severity="warning",
         title="Traces may overlap",
         meaning="Two traces tell of devices of one name over the same time, and nothing tells whether "
-        "they are of two machines: both are counted.",
+        "they are of two machines; or of one device, where one has a gap or was given other times: both "
+        "are counted.",
         mend="name the host of each by --host, or by host in a map; log the uuid too",
         example="tells of 300 s of a device named 0, as a.csv does; whether it is one device nobody can "
         "tell: both are counted",
