@@ -44,7 +44,7 @@ from carbonlens.importers.claiming import Claim, claims, importers
 from carbonlens.importers.contract import Group, Importer
 from carbonlens.importers.harvest import Harvest, group_sha256, harvest
 from carbonlens.importers.mapped_table import IMPORTER as MAPPED_TABLE
-from carbonlens.importers.records import label_of
+from carbonlens.importers.records import instrument_of, label_of
 from carbonlens.importers.sources import Source, sources_of
 from carbonlens.ledger.opening import open_ledger
 from carbonlens.ledger.parquet import one_engine
@@ -276,7 +276,10 @@ class _Session:
         if reader.kind != "trace" or len(group.sources) > 1:
             return Twin(counts=not is_held, sha256=sha)
         host = self.placing.map.place_of(str(group.main.path), None).host or self.placing.host
-        held = self._runs.of_content(sha) if is_held or host is not None else []
+        held = self._runs.of_content(sha)
+        if not (is_held or host):
+            # Its batch may be named for the host that was told then; another version reads it anew.
+            held = [run for run in held if run.origin and run.origin.instrument == instrument_of(reader)]
         if not held:
             return Twin(counts=False, sha256=sha) if is_held else named(sha, host)
         twin = twin_of(group.main, host, held)

@@ -28,6 +28,11 @@ FEWEST: Final = 5
 _LONGER: Final = 1.2
 """How many times as long as the others steps of one place are at least."""
 
+_QUICK_US: Final = 25_000.0
+_LATE: Final = 1.6
+"""How many times as long at least where the others are longer than that: a driver that is busy once in each
+step of the work answers 30 or 60 ms late, which is a part of an everyday loop's step."""
+
 _ROUNDED: Final = 1.5
 """By how many units of the stamps they are longer: steps of one loop differ by one, by rounding."""
 
@@ -132,7 +137,8 @@ def _period_of_part(t_us: Array, told_in_us: float, sure: float) -> Period | Non
         is_there = np.arange(len(steps)) % size == place
         long, short = steps[is_there], steps[~is_there]
         long_us, short_us = float(np.median(long)), float(np.median(short))
-        if not _LONGER * short_us <= long_us >= short_us + apart_us or short_us > _SLOWEST_US:
+        longer = _LONGER if short_us <= _QUICK_US else _LATE
+        if not longer * short_us <= long_us >= short_us + apart_us or short_us > _SLOWEST_US:
             continue
         is_clear = float(np.quantile(long, 0.1)) >= _LONGER * float(np.quantile(short, 0.9))
         if sureness >= chances + sure or is_clear:

@@ -59,6 +59,9 @@ _NOT_ANEW: Final = 3
 _ALONE: Final = 20.0
 """How many times as long as between its rows it is quiet around what one call wrote quickly."""
 
+_SLOWEST_GPU_US: Final = 90_000.0
+"""How long a driver takes for one GPU at most: everyday loops wait a tenth of a second and more."""
+
 _QUIET: Final = 4.0
 """The same, of the time that all of its rows took together."""
 
@@ -316,7 +319,9 @@ def _are_of_one_call(found: Sequence[Burst]) -> bool:
     pauses = sorted(abs(later[0][0] - earlier[-1][0]) for earlier, later in pairwise(found))
     shortest_us = pauses[len(pauses) // 20]
     is_quick = mean_us <= WITHIN_US and shortest_us >= _ALONE * mean_us
-    return is_quick or (len(found) >= _NOT_ANEW and shortest_us >= _QUIET * within / len(found))
+    # Rows further apart may be a loop of one GPU that was begun again and again.
+    is_slow_driver = mean_us <= _SLOWEST_GPU_US and len(found) >= _NOT_ANEW
+    return is_quick or (is_slow_driver and shortest_us >= _QUIET * within / len(found))
 
 
 def _usual_us(steps: Sequence[float]) -> float | None:

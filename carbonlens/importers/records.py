@@ -22,10 +22,15 @@ def label_of(importer: Importer) -> str:
     return f"{importer.name}-{importer.version}"
 
 
+def instrument_of(importer: Importer) -> str:
+    """Return name and version of an importer, as its records have them."""
+    return f"{importer.name}/{importer.version}"
+
+
 def origin_of(importer: Importer, source: Source, line: int | None = None) -> Origin:
     """Return where a record comes from."""
     return Origin(
-        instrument=f"{importer.name}/{importer.version}",
+        instrument=instrument_of(importer),
         source_file=source.name,
         source_sha256=source.sha256,
         source_line=line,

@@ -32,8 +32,9 @@ class SampleShape:
         self.changes = 0
         self._last: float | None = None
         self._last_us: float | None = None
-        self._steps: Array | None = None
-        """How many steps there were of each kind, and their sums."""
+        self._steps: dict[int, tuple[int, float]] = {}
+        """How many steps there were of each kind that was met, and their sum: a file may have thousands of
+        channels."""
         self._longest: list[Span] = []
         self._was_back = False
 
@@ -52,13 +53,13 @@ class SampleShape:
     @property
     def _usual_us(self) -> float:
         """The median step, whatever blocks the samples came in; 0 without one."""
-        import numpy as np
-
-        if self._steps is None:
-            return 0.0
-        counts, sums = self._steps
-        kind = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
-        return float(sums[kind] / counts[kind])
+        half = sum(count for count, _ in self._steps.values()) / 2
+        before = 0
+        for _, (count, total) in sorted(self._steps.items()):
+            before += count
+            if before >= half:
+                return total / count
+        return 0.0
 
     def take(self, t_us: Array | None, values: Array) -> None:
         """Take further samples; those that failed tell nothing."""
@@ -88,8 +89,10 @@ class SampleShape:
         if not len(rising):
             return
         kinds = np.clip(np.log2(rising) * _KINDS, 0, _KINDS * _OCTAVES - 1).astype(np.int64)
-        every = [np.bincount(kinds, weights=of, minlength=_KINDS * _OCTAVES) for of in (None, rising)]
-        self._steps = np.array(every) if self._steps is None else self._steps + every
+        counts, sums = np.bincount(kinds), np.bincount(kinds, weights=rising)
+        for kind in np.flatnonzero(counts).tolist():
+            count, total = self._steps.get(kind, (0, 0.0))
+            self._steps[kind] = count + int(counts[kind]), total + float(sums[kind])
         longest = places
         if len(places) > _MOST_GAPS:
             longest = places[np.argpartition(rising, -_MOST_GAPS)[-_MOST_GAPS:]]

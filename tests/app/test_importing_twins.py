@@ -5,6 +5,7 @@ import pytest
 from carbonlens.app.importing import Placing, import_files
 from carbonlens.domain.import_map import ImportMap, PlaceRule
 from carbonlens.importers.host_names import host_in, is_copy_by_name
+from carbonlens.ledger.records import current
 from carbonlens.ledger.store import Ledger
 
 LOG = "timestamp, index, power.draw [W]\n" + "".join(
@@ -88,6 +89,15 @@ def test_a_map_tells_hosts_by_path(imported):
     assert (result.totals.runs, joules(result)) == (2, 2000.0)
     assert "CL291" not in codes(result)
     assert imported("x/gpu.csv", "y/gpu.csv", map=rules).totals.runs == 0
+
+
+@pytest.mark.parametrize("text", [LOG, LOG.replace("index", "uuid").replace(" 0,", " GPU-5a3c,")])
+@pytest.mark.parametrize("further", [{}, {"tags": {"team": "x"}}])
+def test_a_host_that_is_no_longer_told_counts_nothing_twice(imported, text, further):
+    imported("gpu.csv", text=text, host="n1")
+    imported("gpu.csv", text=text, **further)
+    (run,), *_ = current(Ledger(imported.ledger).view().runs)
+    assert float(run.energy[0].energy_j) == 1000.0
 
 
 def test_a_host_that_is_told_later_counts_nothing_twice(imported):

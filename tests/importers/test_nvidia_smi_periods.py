@@ -113,6 +113,33 @@ def test_a_gpu_that_joins_among_rows_leaves_a_period(step_ms, share, jitter, bef
     assert period_of(np.floor(ms) * 1000.0, 1000.0).size % 2 == 0
 
 
+@pytest.mark.parametrize(
+    ("step_ms", "late_ms"), [(50, 20), (50, 30), (100, 30), (100, 60), (200, 30), (200, 60)]
+)
+def test_one_gpu_whose_driver_is_late_once_in_each_step_of_the_work_is_one(step_ms, late_ms):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        lasts_ms = rng.uniform(6, 30) * step_ms
+        ms, rows = 0.0, []
+        while len(rows) < 3000:
+            step = step_ms + 4 + rng.exponential(1)
+            is_late = (ms + step) // lasts_ms != ms // lasts_ms
+            ms += step + late_ms * is_late
+            rows.append(ms)
+        assert told(np.array(rows), rng.normal(200, 30, len(rows))) == "one", seed
+
+
+@pytest.mark.parametrize(
+    ("rows", "step_ms", "pause_ms"),
+    [(5, 1000, 56_000), (10, 1004, 50_000), (10, 104, 60_000), (16, 104, 10_000), (2, 1000, 5_000)],
+)
+def test_one_gpu_in_short_sessions_of_one_length_is_never_several(rows, step_ms, pause_ms):
+    steps_ms = np.full(rows * 40, float(step_ms))
+    steps_ms[rows - 1 :: rows] = pause_ms
+    ms = np.cumsum(steps_ms)
+    assert told(ms, RNG.normal(100, 8, len(ms))) in ("one", "unclear")
+
+
 @pytest.mark.parametrize("steps_ms", [(3, 20, 3, 20, 3, 100), (0.4, 0.4, 12, 0.4, 0.4, 40), (5, 30, 5, 190)])
 def test_gpus_of_which_some_take_longer_are_not_fewer(steps_ms):
     """Bursts of two or three rows come in bursts themselves."""
