@@ -10,6 +10,7 @@ from carbonlens.app.doctor import examine, missing_packages
 from carbonlens.app.doctor_parts import _better_curve, factor_95
 from carbonlens.app.doctor_probes import _standing_still
 from carbonlens.domain.estimate import Estimate
+from carbonlens.metering import cpu_families
 from carbonlens.metering.calibration_files import MachineCurve, Stored, store
 from carbonlens.metering.cpu_families import this_processor
 from carbonlens.metering.devices.nvidia import VisibleGpus
@@ -43,6 +44,9 @@ def place(tmp_path, monkeypatch):
     put(root / "proc" / "self" / "statm", "1000 500 100 1 0 300 0")
     put(root / "proc" / "cpuinfo", EPYC)
     monkeypatch.chdir(tmp_path)
+    # The processor is that of the made-up machine, whatever these tests run on.
+    read = cpu_families.this_processor
+    monkeypatch.setattr(cpu_families, "this_processor", lambda path=root / "proc" / "cpuinfo": read(path))
     api = FakeNvml()
     api.init_fault = 12  # no library
     return Place(
