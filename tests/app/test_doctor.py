@@ -3,6 +3,7 @@
 import math
 import os
 import time
+from functools import partial
 
 import pytest
 
@@ -10,12 +11,12 @@ from carbonlens.app.doctor import examine, missing_packages
 from carbonlens.app.doctor_parts import _better_curve, factor_95
 from carbonlens.app.doctor_probes import _standing_still
 from carbonlens.domain.estimate import Estimate
-from carbonlens.metering import cpu_families
+from carbonlens.metering import cpu_device, cpu_families
 from carbonlens.metering.calibration_files import MachineCurve, Stored, store
 from carbonlens.metering.cpu_families import this_processor
 from carbonlens.metering.devices.nvidia import VisibleGpus
 from carbonlens.metering.host import this_host
-from carbonlens.metering.sensors import Channel, SensorInfo
+from carbonlens.metering.sensors import Channel, SensorInfo, cpu_model
 from carbonlens.metering.sensors.discovery import Place
 from carbonlens.metering.sensors.nvml_library import Nvml
 from carbonlens.reporting.doctor_json import doctor_json
@@ -45,8 +46,9 @@ def place(tmp_path, monkeypatch):
     put(root / "proc" / "cpuinfo", EPYC)
     monkeypatch.chdir(tmp_path)
     # The processor is that of the made-up machine, whatever these tests run on.
-    read = cpu_families.this_processor
-    monkeypatch.setattr(cpu_families, "this_processor", lambda path=root / "proc" / "cpuinfo": read(path))
+    made_up = partial(cpu_families.this_processor, root / "proc" / "cpuinfo")
+    monkeypatch.setattr(cpu_model, "this_curve", lambda: cpu_families.curve_for(made_up()))
+    monkeypatch.setattr(cpu_model, "this_device_curve", lambda: cpu_device.family_curve(made_up()))
     api = FakeNvml()
     api.init_fault = 12  # no library
     return Place(
