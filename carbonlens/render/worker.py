@@ -137,7 +137,7 @@ class Worker:
             return self._answer(writer, sending, began, limits, progress)
         finally:
             if writer.is_alive():  # it computes what nobody waits for any longer, and cannot be ended
-                _GIVEN_UP.append(writer)
+                _GIVEN_UP[:] = [*filter(threading.Thread.is_alive, _GIVEN_UP), writer]
 
     def _answer(
         self,
